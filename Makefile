@@ -1,0 +1,37 @@
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: setup demo test test-all bench lint clean
+
+setup: .venv/.ready-test  ## everything that tests and benchmarks use
+
+demo: .venv/.ready-demo  ## set up, then tell the whole story on bundled data
+	$(BIN)/accord demo
+
+test: setup lint  ## all but the slow tests
+	$(BIN)/pytest -m "not slow"
+
+test-all: setup lint
+	$(BIN)/pytest
+
+bench: setup  ## ratios to DuckDB's own average over 100 million rows
+	$(BIN)/python bench/run.py
+
+lint: setup
+	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv bench/.data
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.ready-demo: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
+	@touch $@
+
+.venv/.ready-test: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	@touch $@ .venv/.ready-demo

@@ -1,0 +1,237 @@
+"""DuckDB, embedded: the default engine, for files, data frames, arrays and DuckDB's own relations.
+
+Its own error texts may quote the data, so they are never passed on, not even as the context of an exception: a SourceError
+names the source and the class of the fault.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+import duckdb
+import numpy as np
+
+from accord.engines import SUPPORTED, Kind
+from accord.engines.sql import text
+from accord.errors import AccordError, SourceError
+
+_NAME = "__accord_source__"
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".tsv")
+_RELATIONS = Lock()
+_T = TypeVar("_T")
+
+
+class DuckDB:
+    """A source opened in DuckDB."""
+
+    source = _NAME
+
+    def __init__(
+        self, label: str, run: Callable[[str], Any], columns: dict[str, Kind], lock: Lock | None = None
+    ) -> None:
+        self.label, self._run, self.columns = label, run, columns
+        self._lock = lock or Lock()  # a connection holds one result at a time: two threads would swap theirs
+
+    @classmethod
+    def files(cls, path: str | Path) -> DuckDB:
+        name = str(path)
+        if Path(name).is_dir():
+            raise SourceError(
+                f"{name!r} is a folder. Name the files in it by a pattern, such as '{name.rstrip('/')}/*.parquet'."
+            )
+        found = [name] if Path(name).exists() else sorted(glob.glob(name, recursive=True))  # noqa: PTH207  any pattern, also an absolute one
+        if not found:
+            raise SourceError(
+                f"there is no file {name!r}. Check the path; a pattern such as 'people/*.parquet' names several files."
+            )
+        suffix = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
+        if suffix not in _PARQUET + _CSV:
+            raise SourceError(
+                f"{name!r} has an ending that accord does not know. It reads {', '.join(_PARQUET + _CSV)} (CSV also as .gz and .zst)."
+            )
+        if any(Path(f).stat().st_size == 0 for f in found):
+            raise SourceError(f"{name!r} is empty. A table needs at least its column names.")
+        con = _connect()
+
+        def open_files() -> dict[str, Kind]:
+            reader = _parquet_reader(con, name, found) if suffix in _PARQUET else _csv_reader(con, name, found)
+            con.execute(f"CREATE VIEW {_NAME} AS SELECT * FROM {reader}")
+            return _kinds(con.execute(f"DESCRIBE {_NAME}").fetchall())
+
+        columns = _quietly(repr(name), f"Is it a whole {suffix[1:]} file, and are all files alike?", open_files)
+        return cls(repr(name), con.execute, columns if suffix in _PARQUET else dict.fromkeys(columns, "untyped"))
+
+    @classmethod
+    def arrays(cls, arrays: dict[Any, Any]) -> DuckDB:
+        try:
+            columns = {str(name): _array(values) for name, values in arrays.items()}
+        except ValueError:  # lists of different lengths within one column
+            columns = {}
+        sizes = {values.shape for values in columns.values()}
+        if len(sizes) != 1 or len(next(iter(sizes))) != 1:
+            raise SourceError(
+                "the arrays of a dict have different lengths, more than one dimension, or there are none. Give columns of equal length."
+            )
+        return cls.frame(columns)
+
+    @classmethod
+    def polars(cls, frame: Any) -> DuckDB:
+        if find_spec("pyarrow") is None:
+            raise SourceError("reading a polars DataFrame needs pyarrow. Install accord[dataframes].")
+        return cls.frame(frame.to_arrow())
+
+    @classmethod
+    def frame(cls, frame: Any) -> DuckDB:
+        con = _connect()
+
+        def register() -> dict[str, Kind]:
+            con.register(_NAME, frame)
+            return _kinds(con.execute(f"DESCRIBE {_NAME}").fetchall())
+
+        return cls("the table", con.execute, _quietly("the table", f"A table is made from {SUPPORTED}.", register))
+
+    @classmethod
+    def relation(cls, relation: Any) -> DuckDB:
+        names = [str(name) for name in relation.columns]
+        if len({name.lower() for name in names}) < len(names):
+            raise SourceError(
+                "the relation has columns whose names differ in case only, which DuckDB cannot tell apart. Rename them."
+            )
+        columns = _kinds(zip(names, map(str, relation.types), strict=True))
+        return cls("the relation", lambda sql: relation.query(_NAME, sql), columns, _RELATIONS)
+
+    def fetch(self, sql: str, wide: str | None = None) -> dict[str, Any]:
+        if wide:  # NumPy has no 128-bit integers: fetch the halves
+            sql = (
+                f"SELECT * EXCLUDE ({wide}), CAST({wide} >> 32 AS BIGINT) AS high, "
+                f"CAST({wide} & 4294967295 AS BIGINT) AS low FROM ({sql})"
+            )
+        with self._lock:
+            columns: dict[str, Any] = _quietly(
+                self.label,
+                "Check that it is whole and unchanged, and open it again.",
+                lambda: self._run(sql).fetchnumpy(),
+            )
+        if wide:
+            high, low = (np.ma.filled(columns.pop(name), 0).tolist() for name in ("high", "low"))
+            columns[wide] = [(h << 32) + r for h, r in zip(high, low, strict=True)]
+        return columns
+
+
+def _quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
+    """What `call` gives; an engine's error becomes a SourceError that tells nothing of the data."""
+    try:
+        return call()
+    except AccordError:
+        raise
+    except Exception as error:
+        fault = type(error).__name__
+    raise SourceError(f"cannot read {label} ({fault}). {hint}")
+
+
+def _connect() -> Any:
+    return duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "pandas_analyze_sample": "0",  # types guessed from values would make a person's value decide what can be asked
+            "disabled_optimizers": "type_pushdown",  # has the CSV reader cast text to numbers and fail on the first that is none
+        }
+    )
+
+
+def _array(values: Any) -> Any:
+    """A column for DuckDB. What a mask hides, and None among numbers, is missing; text is plain text, not an enumeration."""
+    array: Any = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(values)] = None
+    if array.dtype.kind == "O" and all(
+        x is None or isinstance(x, (bool, int, float, np.number)) for x in array.tolist()
+    ):
+        return array.astype(np.float64)
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def _listed(paths: list[str]) -> str:
+    return "[" + ", ".join(text(glob.escape(path)) for path in paths) + "]"
+
+
+def _parquet_reader(con: Any, name: str, paths: list[str]) -> str:
+    """Columns are matched by name and widened to a common type; a folder's name is not a column."""
+    if len(paths) > 1:
+        each = (
+            con.execute(f"DESCRIBE SELECT * FROM read_parquet({_listed([path])}, hive_partitioning = false)")
+            for path in paths
+        )
+        if len({frozenset(row[0] for row in described.fetchall()) for described in each}) > 1:
+            raise SourceError(f"the files of {name!r} do not have the same columns. Give each of them all columns.")
+    return f"read_parquet({_listed(paths)}, union_by_name = true, hive_partitioning = false)"
+
+
+def _csv_reader(con: Any, name: str, paths: list[str]) -> str:
+    """Nothing is guessed from the data: guessed types would make a person's value decide whether a release fails, and a guessed
+    header can be a person's row. The first line is the header; it tells the delimiter; everything is text."""
+    one_line = "auto_detect = false, header = false, quote = '', escape = '', delim = '\x01', strict_mode = false, columns = {'line': 'VARCHAR'}"
+    headers = [
+        con.execute(f"SELECT line FROM read_csv({_listed([path])}, {one_line}) LIMIT 1").fetchall() for path in paths
+    ]
+    header = (headers[0][0][0] if headers[0] else "") or ""
+    header = header.lstrip("\ufeff")
+    fields = {d: next(csv.reader([header], delimiter=d), []) for d in ("\t" if ".tsv" in name.lower() else ",;\t|")}
+    delimiter = max(
+        fields, key=lambda d: (not any('"' in field for field in fields[d]), len(fields[d]))
+    )  # none within quotes
+    names = [column or f"column{k}" for k, column in enumerate(fields[delimiter])]
+    if headers.count(headers[0]) < len(headers) or len({column.lower() for column in names}) < len(names) or not names:
+        raise SourceError(
+            f"the first lines of {name!r} are not one list of different column names. Give every file the same header."
+        )
+    if any(_is_number(column) for column in names):  # then it is more likely somebody's row, which is not to be shown
+        raise SourceError(
+            f"the first line of {name!r} has a number in it. It must be a header of column names: add one."
+        )
+    columns = ", ".join(f"{text(column)}: 'VARCHAR'" for column in names)
+    return (
+        f"read_csv({_listed(paths)}, auto_detect = false, header = true, hive_partitioning = false, delim = {text(delimiter)}, "
+        f"quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}})"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _kinds(described: Any) -> dict[str, Kind]:
+    return {name: _kind(kind) for name, kind, *_ in described}
+
+
+def _kind(type_name: str) -> Kind:
+    if type_name.endswith("]"):  # a list, of whatever
+        return "other"
+    match type_name.split("(")[0]:
+        case (
+            "TINYINT" | "SMALLINT" | "INTEGER" | "BIGINT" | "HUGEINT" | "UTINYINT" | "USMALLINT" | "UINTEGER" | "UBIGINT" | "UHUGEINT"
+            | "FLOAT" | "DOUBLE" | "DECIMAL"
+        ):  # fmt: skip
+            return "number"
+        case "VARCHAR" | "ENUM":
+            return "text"
+        case "BOOLEAN":
+            return "boolean"
+        case "DATE":
+            return "date"
+        case "TIMESTAMP" | "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS":
+            return "timestamp"
+        case _:
+            return "other"

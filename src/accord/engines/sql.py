@@ -1,0 +1,222 @@
+"""The SQL of each Summary shape, and how a query's integers are written in it.
+
+Kept to what SQL engines evaluate to the same bit: columns are cast to double first; what is missing is told by one test (`known`);
+a cell is FLOOR((x − lo)·inv + 0.5), without division or rounding functions; nothing can fail on a value. Numbers are written as casts
+of their shortest text, which every engine parses to the same double.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+
+from accord.engines import Kind
+from accord.errors import QueryError, did_you_mean
+from accord.query import Count, Histogram, Mean, Query, where
+
+
+def quote(name: str) -> str:
+    """A column's name: any text is just a name."""
+    _printable(name)
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    _printable(value)
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _printable(value: str) -> None:
+    """What SQL text can hold: no lone surrogates, no NUL."""
+    if "\0" in value or (not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value)):
+        raise QueryError(f"the text {value!r} has a character that no table can hold. Correct it.")
+
+
+def double(value: float) -> str:
+    return f"CAST('{value!r}' AS DOUBLE)"
+
+
+def number(column: str, kind: Kind) -> str:
+    """A column as a double."""
+    return f"{'TRY_CAST' if kind == 'untyped' else 'CAST'}({quote(column)} AS DOUBLE)"
+
+
+def letters(column: str) -> str:
+    """A column as text, compared letter by letter whatever its collation."""
+    return f'CAST({quote(column)} AS VARCHAR) COLLATE "binary"'
+
+
+def by_level(source: str, level: str, cell: str, missing: int) -> str:
+    """People and the sum of their cells, for each raw level. A NULL cell counts as `missing` (NaN can come through: see `known`)."""
+    return (
+        f"SELECT level, COUNT(*) AS people, COALESCE(SUM(cell), 0) + {missing} * (COUNT(*) - COUNT(cell)) AS total "
+        f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells GROUP BY level"
+    )
+
+
+def by_level_and_cell(source: str, level: str, cell: str) -> str:
+    """People for each raw level and cell."""
+    return (
+        f"SELECT level, cell, COUNT(*) AS people "
+        f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells GROUP BY level, cell"
+    )
+
+
+def levels(source: str, level: str) -> str:
+    """People for each raw level. No value is read."""
+    return f"SELECT level, COUNT(*) AS people FROM (SELECT {level} AS level FROM {source}) AS levels GROUP BY level"
+
+
+def repeated(source: str, user: str) -> str:
+    """How many rows are without a person, or of a person who has another row."""
+    return f"SELECT COUNT(*) - COUNT(DISTINCT {quote(user)}) AS extra FROM {source}"
+
+
+def check(query: Query, columns: Mapping[str, Kind]) -> None:
+    """Refuse what the columns' kinds cannot answer. Looks at names and kinds, never at values."""
+    for column in query.columns:
+        if column not in columns:
+            raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
+    match query:
+        case Mean() | Histogram(edges=(_, *_)):
+            _need_number(query.column, columns[query.column], query.statistic)
+        case Histogram():
+            for category in query.categories:
+                _equal(query.column, columns[query.column], category)
+        case Count(condition=condition) if condition is not None:
+            render(condition, columns)
+
+
+def cell(query: Query, columns: Mapping[str, Kind], read: str) -> str:
+    """The integer of a row, as SQL: a value's cell, 1 or 0, or which cell of a histogram (NULL: none).
+
+    `read` is true for people who have not opted out. Nobody else's value decides anything: they all get the same integer, in a
+    group of their own, which is dropped. It stands last in each arm because that is the fastest place for it.
+    """
+    match query:
+        case Mean():
+            x = number(query.column, columns[query.column])
+            low, high, inverse = double(float(query.low)), double(float(query.high)), double(query.inverse)
+            return (
+                f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN TRY_CAST(FLOOR(({x} - {low}) * {inverse} + 0.5) AS BIGINT) "
+                f"WHEN {x} >= {high} AND {known(x)} AND {read} THEN {query.span} "
+                f"WHEN {x} < {low} AND {known(x)} AND {read} THEN 0 ELSE {query.missing_cell} END"
+            )
+        case Count(condition=None):
+            return "1"
+        case Count(condition=condition) if condition is not None:
+            return f"CASE WHEN {render(condition, columns)} AND {read} THEN 1 ELSE 0 END"
+        case Histogram() if query.edges:
+            x = finite(query.column, columns[query.column])
+            arms = " ".join(f"WHEN {x} < {double(float(edge))} THEN {k}" for k, edge in enumerate(query.edges[1:-1]))
+            return f"CASE WHEN NOT {read} THEN NULL WHEN {x} IS NULL THEN {query.missing} {arms} ELSE {len(query.edges) - 2} END"
+        case Histogram():
+            arms = " ".join(
+                f"WHEN {_equal(query.column, columns[query.column], c)} AND {read} THEN {k}"
+                for k, c in enumerate(query.categories)
+            )
+            return f"CASE {arms} ELSE {'NULL' if query.missing is None else query.missing} END"
+        case _:
+            raise TypeError(f"no SQL for {type(query).__name__}")
+
+
+def known(x: str) -> str:
+    """Whether a double is a number: neither NULL nor NaN nor ±∞.
+
+    Not by comparing: statistics of a Parquet file leave NaN out, and DuckDB takes a comparison that they decide as decided.
+    """
+    return f"isfinite({x})"
+
+
+def finite(column: str, kind: Kind) -> str:
+    """A column as a double; NULL where it is missing: NULL, NaN, ±∞."""
+    x = number(column, kind)
+    return f"CASE WHEN {known(x)} THEN {x} END"
+
+
+def render(condition: where.Condition, columns: Mapping[str, Kind]) -> str:
+    """A condition as SQL. NULL where it is neither true nor false."""
+    match condition:
+        case where.Both(word, parts):
+            return "(" + f" {word} ".join(render(p, columns) for p in parts) + ")"
+        case where.Not(inner):
+            return f"(NOT {render(inner, columns)})"
+        case where.IsNull(column):
+            kind = columns[column]
+            return f"({finite(column, kind) if kind == 'number' else quote(column)} IS NULL)"
+        case where.In(column, values):
+            return "(" + " OR ".join(_equal(column, columns[column], v) for v in values) + ")"
+        case where.Compare(column, operator, value):
+            return _compare(column, columns[column], operator, value)
+
+
+def _equal(column: str, kind: Kind, value: object) -> str:
+    return _compare(column, kind, "=", value)
+
+
+def _compare(column: str, kind: Kind, operator: str, value: object) -> str:
+    """column operator value, for a literal of the column's own kind."""
+    match kind, value:
+        case ("boolean", bool()):
+            if operator in ("=", "<>"):
+                return f"({quote(column)} {operator} {str(value).upper()})"
+            raise QueryError(f"column {column!r} is true or false; it can be compared by = and <> only.")
+        case ("number" | "untyped", int() | float()) if not isinstance(value, bool):
+            return f"({finite(column, kind)} {operator} {double(float(value))})"
+        case ("text" | "untyped", str()):
+            if operator in ("=", "<>"):
+                return f"({letters(column)} {operator} {text(value)})"
+            raise QueryError(
+                f"column {column!r} is text; it can be compared by =, <> and IN only, because engines order text differently."
+            )
+        case ("date" | "timestamp", str()):
+            return f"(TRY_CAST({quote(column)} AS TIMESTAMP) {operator} TIMESTAMP {text(_moment(column, value))})"
+        case ("other", _):
+            raise QueryError(
+                f"column {column!r} is of a kind that cannot be compared. Use a column of numbers, text, dates, or true and false."
+            )
+        case _:
+            raise QueryError(
+                f"column {column!r} holds {_PLURAL[kind]}, and {value!r} is not one. Compare it with {_EXAMPLE[kind]}."
+            )
+
+
+_PLURAL = {
+    "number": "numbers",
+    "text": "text",
+    "boolean": "true and false",
+    "date": "dates",
+    "timestamp": "timestamps",
+    "untyped": "text or numbers",
+}
+_EXAMPLE = {
+    "number": "a number, such as 30",
+    "text": "a text in quotes, such as 'north'",
+    "boolean": "TRUE or FALSE",
+    "date": "a date in quotes, such as '2026-01-31'",
+    "timestamp": "a moment in quotes, such as '2026-01-31 12:00:00'",
+    "untyped": "a number or a text in quotes",
+}
+
+
+def _moment(column: str, value: str) -> str:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        try:
+            moment = datetime.combine(date.fromisoformat(value), datetime.min.time())
+        except ValueError:
+            raise QueryError(
+                f"column {column!r} holds dates, and {value!r} is not one. Write it as '2026-01-31' or '2026-01-31 12:00:00'."
+            ) from None
+    if moment.tzinfo is not None:
+        raise QueryError(f"column {column!r} has no time zone, and {value!r} has. Write the moment without one.")
+    return moment.isoformat(sep=" ")
+
+
+def _need_number(column: str, kind: Kind, statistic: str) -> None:
+    if kind not in ("number", "boolean", "untyped"):
+        raise QueryError(
+            f"column {column!r} holds {_PLURAL.get(kind, 'neither numbers nor text')}; a {statistic} needs numbers. "
+            "Choose another column, or count with accord.histogram(…, categories=…)."
+        )

@@ -1,0 +1,50 @@
+"""What accord refuses, and how it says so.
+
+    AccordError
+    ├── SpecError     the levels cannot be used          (also a ValueError)
+    ├── QueryError    the question cannot be asked       (also a ValueError)
+    ├── PlanError     no plan answers it as asked        (also a ValueError)
+    └── SourceError   the data cannot be opened or read
+
+An error is an output channel. Every message states the fact, the rule and the next step from public things alone: levels,
+numbers of people, names of columns, what the user typed. It never carries a value of the data, nor the text of an engine's
+error, which may quote one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class AccordError(Exception):
+    """Everything that accord refuses on purpose."""
+
+
+class SpecError(AccordError, ValueError):
+    """The levels cannot be used."""
+
+
+class QueryError(AccordError, ValueError):
+    """The question cannot be asked."""
+
+
+class PlanError(AccordError, ValueError):
+    """No plan answers the question as asked."""
+
+
+class SourceError(AccordError):
+    """The data cannot be opened or read."""
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """A hint for an unknown name: the nearest known one, and all of them if they are few.
+
+    >>> did_you_mean("incme", ["income", "age"])
+    "did you mean 'income'? Known: 'income', 'age'."
+    """
+    names = [str(k) for k in known]
+    by_case = {k.lower(): k for k in names}
+    near = get_close_matches(str(name).lower(), by_case, n=1)
+    known_text = "Known: " + ", ".join(repr(k) for k in names[:20]) + (", …" if len(names) > 20 else "") + "."
+    return f"did you mean {by_case[near[0]]!r}? {known_text}" if near else known_text

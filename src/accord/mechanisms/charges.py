@@ -1,0 +1,79 @@
+"""Every additive mechanism of the papers on one page: who is charged how much.
+
+A mechanism for additive statistics is only the function *level → charge*. All of them release the same noisy weighted mean
+(additive.py) and lose exactly the charge, so all that is to be shown here is charge ≤ level; it stands beside each.
+Levels are ascending whole millionths; PUBLIC (∞) is the largest number, so that min(ε, τ) needs no special case.
+"""
+
+from __future__ import annotations
+
+from math import floor, isqrt
+
+import numpy as np
+
+from accord.mechanisms.record import Refused, Task
+from accord.spec import LARGEST, MICRO, PUBLIC, IntArray, level_text
+from accord.theory import as_floats, clip, threshold_errors
+
+
+def minimum(task: Task) -> tuple[IntArray, str]:
+    """c_i = min ε ≤ ε_i. Minimum of [J] Definition 7; UNI of [C] IV."""
+    least = int(task.levels[0])
+    return np.full_like(task.levels, least), f"everyone is charged {level_text(least)}, the strictest level"
+
+
+def threshold(task: Task) -> tuple[IntArray, str]:
+    """c_i = t if ε_i ≥ t, else 0. Threshold of [J] Definition 8; unique threshold of [Z] Definition 6.
+
+    t is the user's, else the level that minimises σ²/n_t + v/(t·n_t)² ([Z] eq. 3). t = ∞: public people only, without noise.
+    """
+    t = task.t
+    if t is None:
+        errors = threshold_errors(as_floats(task.levels), task.people, task.query.variance, task.query.blur)
+        t = int(task.levels[np.argmin(errors)])
+    read = task.levels >= t
+    if not read.any():
+        raise Refused(f"nobody allows t = {level_text(t)}; the largest level is {level_text(int(task.levels[-1]))}")
+    kept = int(task.people[read].sum())
+    return np.where(read, t, 0), f"t = {level_text(t)}; reads {kept / task.total:.1%} of the people, at t"
+
+
+def proportional(task: Task) -> tuple[IntArray, str]:
+    """c_i = ε_i. PropDPM of [C] III-A. A public person would outweigh everyone else, without bound."""
+    if task.levels[-1] == PUBLIC:
+        raise Refused("people with ε = inf would outweigh everyone else")
+    return task.levels, "everyone is charged their whole level"
+
+
+def affine(task: Task) -> tuple[IntArray, str]:
+    """c_i = min(ε_i, τ) ≤ ε_i, with the best τ. ADPM of [C] Algorithm 1; [Z] Claim 1.
+
+    The predicted error falls before the real τ and rises after it, so the best whole number of millionths is next to it.
+    """
+    ratio = task.query.blur / task.query.variance
+    tau = clip(as_floats(task.levels), task.people, ratio)
+    if tau == np.inf:
+        return task.levels, "everyone is public: no noise"
+    below = max(1, floor(min(tau * MICRO, LARGEST)))
+    charges = min((np.minimum(task.levels, t) for t in (below, below + 1)), key=lambda c: _error(c, task.people, ratio))
+    clipped = int(task.people[task.levels > charges].sum())
+    share = f"; {clipped / task.total:.1%} of the people allow more and keep it" if clipped else "; nobody is clipped"
+    return charges, f"τ = {level_text(int(charges[-1]))}{share}"
+
+
+def fallah(task: Task) -> tuple[IntArray, str]:
+    """c_i = min(ε_i, 1/√n) ≤ ε_i. FME of [C] IV-A, after Fallah, Makhdoumi, Malekian and Ozdaglar 2022.
+
+    Reconstructed from [C]'s Table II: the theorem that defines the original was not at hand. It is private whatever the
+    original says; only its accuracy could differ.
+    """
+    top = isqrt(MICRO**2 // task.total)  # ⌊10⁶/√n⌋
+    if top == 0:
+        raise Refused("1/√n is less than a millionth")
+    return np.minimum(task.levels, top), f"nobody is charged more than 1/√n = {level_text(top)}"
+
+
+def _error(charges: IntArray, people: IntArray, ratio: float) -> float:
+    """(Σc² + v/σ²)/(Σc)²: the mean squared error up to a factor."""
+    c = charges / MICRO
+    return float((people @ c**2 + ratio) / (people @ c) ** 2)

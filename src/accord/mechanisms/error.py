@@ -1,0 +1,128 @@
+"""Predicted error of a noisy weighted mean, and its interval: from public things alone.
+
+With the weight w_i of person i, σ² their variance and N the variance of the noise:
+
+    about the population   σ²·Σw² + N                    [C], [Z]
+    about these people     σ²·Σ(w − 1/n)² + N            [J]: levels do not go with values, so the people of a level are a random draw
+    κ                      Σ(w − 1/n)₊: if the means of any two levels differ by at most D, the answer is off by at most κ·D
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import erfc, exp, inf, isinf, log, pi, sqrt
+
+import numpy as np
+
+from accord.mechanisms.record import Calibration, Task
+from accord.query import Additive, Answer, Interval, between
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """In the answer's units, for one output (root mean square over all of them)."""
+
+    rmse: float
+    rmse_here: float
+    bias_bound: float | None
+    sampling: float = 0.0
+    """Standard deviation, about these people, of what the weights do."""
+    laplace: float = 0.0
+    """Scale of the Laplace noise (of one with the same variance, if there are several)."""
+    several: bool = False
+    shift: tuple[float, float] = (0.0, 0.0)
+    """What the answer leaves out lies between these."""
+    rounding: float = 0.0
+    fixed: Interval | None = None
+    """The interval, where it does not depend on the answer."""
+
+    def interval(self, value: Answer, confidence: float) -> Interval:
+        """About these people. The bias that κ bounds is not in it."""
+        if self.fixed is not None:
+            return self.fixed
+        alpha = 1 - confidence
+        half = half_width(self.sampling, self.laplace, alpha)
+        if self.several:  # lies between the Laplace and the normal law of the same variance
+            half = max(half, half_width(sqrt(self.sampling**2 + 2 * self.laplace**2), 0.0, alpha))
+        below, above = self.shift[0] - half - self.rounding, self.shift[1] + half + self.rounding
+        if isinstance(value, dict):
+            return {cell: (v + below, v + above) for cell, v in value.items()}
+        return between(value + below, value + above)
+
+
+def predict(task: Task, calibration: Calibration) -> Prediction:
+    """The error of a calibrated additive mechanism."""
+    query: Additive = task.query
+    n, w, size = task.total, calibration.weights, query.size(task.total)
+    outputs = query.outputs
+    gap = w - 1 / n
+    unread = n - int(task.people.sum())  # a small share leaves them with less than a millionth
+    spread = float(task.people @ gap**2) + unread / n**2
+    output_noise = calibration.noise / outputs
+    laplace = size * sqrt(output_noise / 2)
+    population = query.variance / outputs * float(task.people @ w**2) + output_noise
+    if calibration.missing:
+        low, high = (query.finish([end], 1) for end in (Fraction(0), Fraction(query.span)))
+        assert isinstance(low, float) and isinstance(high, float)
+        bias = calibration.missing * max(abs(low), abs(high)) / n
+        return Prediction(
+            size * sqrt(population + bias**2),
+            size * sqrt(output_noise + bias**2),
+            None,
+            laplace=laplace,
+            shift=(calibration.missing * low, calibration.missing * high),
+            rounding=size * query.rounding,
+        )
+    here = query.variance / outputs * spread + output_noise
+    return Prediction(
+        rmse=size * sqrt(population),
+        rmse_here=size * sqrt(here),
+        bias_bound=float(task.people @ np.maximum(gap, 0)),
+        sampling=size * sqrt(query.peak * spread),
+        laplace=laplace,
+        several=calibration.several,
+        rounding=size * query.rounding,
+    )
+
+
+def half_width(s: float, b: float, alpha: float) -> float:
+    """h with P(|N(0, s²) + Lap(b)| > h) = alpha.
+
+    >>> round(half_width(1, 0, 0.05), 4), round(half_width(0, 1, 0.05), 4)
+    (1.96, 2.9957)
+    """
+    if s <= 1e-12 * b:
+        return b * log(1 / alpha)
+    high = b * log(2 / alpha) + 40 * s
+    low = 0.0
+    for _ in range(200):  # bisection: the tail falls in h
+        h = (low + high) / 2
+        low, high = (h, high) if tail(h, s, b) > alpha else (low, h)
+        if high - low <= 1e-13 * high:
+            break
+    return high
+
+
+def tail(h: float, s: float, b: float) -> float:
+    """P(|N(0, s²) + Lap(b)| > h) for s > 0: 2Q(h/s) + e^{s²/2b²}[e^{−h/b}Φ(h/s − s/b) − e^{h/b}Φ(−h/s − s/b)]."""
+    u = h / s
+    normal = erfc(u / sqrt(2))
+    if b == 0 or isinf(s / b):
+        return normal
+    v = s / b
+    right = (
+        exp(v * (v / 2 - u)) * erfc((v - u) / sqrt(2)) / 2
+        if u >= v
+        else exp(-u * u / 2) * _erfcx((v - u) / sqrt(2)) / 2
+    )
+    left = exp(-u * u / 2) * _erfcx((u + v) / sqrt(2)) / 2
+    return normal + right - left
+
+
+def _erfcx(z: float) -> float:
+    """e^{z²}·erfc(z) for z ≥ 0, without overflow."""
+    if z < 20:
+        return exp(z * z) * erfc(z)
+    w = 1 / (2 * z * z)
+    return (1 - w * (1 - 3 * w * (1 - 5 * w))) / (z * sqrt(pi)) if z < inf else 0.0

@@ -1,0 +1,300 @@
+"""Plan: how a query will be answered, decided from the Spec and the Query alone.
+
+`plan` cannot see values: its signature has no room for them. It calibrates every mechanism, predicts its error, refuses with
+a reason what cannot be done, and chooses. All of that depends on public things only, so the choice tells nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import sqrt
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from accord.errors import PlanError, QueryError, did_you_mean
+from accord.mechanisms import ALL
+from accord.mechanisms.error import Prediction, predict
+from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
+from accord.query import Additive, Query
+from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float, to_micro
+
+NEIGHBORS = ("replace",)
+NEARLY = 1.05
+"""`threshold` is taken where its error is within this factor of the best: it is easier to audit and to explain."""
+NO_DATA = ("midpoint", "public")
+"""What a plan may choose instead of a mechanism. Neither reads the data nor charges anyone."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One mechanism with its predicted error, or with the reason why it is refused."""
+
+    mechanism: str
+    note: str
+    spec: Spec
+    calibration: Calibration | None
+    prediction: Prediction | None
+
+    @property
+    def rmse(self) -> float | None:
+        return None if self.prediction is None else self.prediction.rmse
+
+    @property
+    def rmse_here(self) -> float | None:
+        return None if self.prediction is None else self.prediction.rmse_here
+
+    @cached_property
+    def charges(self) -> Mapping[float, float] | None:
+        return None if self.calibration is None else _by_level(self.spec, self.calibration.charges)
+
+    def __repr__(self) -> str:
+        return f"<{self.mechanism}: {'refused, ' if self.rmse is None else f'rmse {self.rmse:.6g}; '}{self.note}>"
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """A decision, ready to be released. `print(plan)` shows it with its reason and its assumptions."""
+
+    spec: Spec
+    query: Query
+    mechanism: str
+    """The name of a mechanism; "midpoint" or "public" where the answer needs no data."""
+    share: int
+    """Of everyone's level that may be spent, in millionths."""
+    neighbors: str
+    calibration: Calibration
+    prediction: Prediction
+    candidates: tuple[Candidate, ...]
+    reason: str
+
+    @property
+    def rmse(self) -> float:
+        """Predicted root mean squared error about the population that the people are drawn from, in `unit`."""
+        return self.prediction.rmse
+
+    @property
+    def rmse_here(self) -> float:
+        """Predicted root mean squared error about these very people, in `unit`."""
+        return self.prediction.rmse_here
+
+    @property
+    def unit(self) -> str:
+        return self.query.unit
+
+    @property
+    def bias_bound(self) -> float | None:
+        """κ: if the means of any two levels differ by at most D, the answer is off by at most κ·D. None: not defined here."""
+        return self.prediction.bias_bound
+
+    @cached_property
+    def charges(self) -> Mapping[float, float]:
+        """{level: charge}: what the release costs a person of each level."""
+        return _by_level(self.spec, self.calibration.charges)
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What is taken as public knowledge, in sentences."""
+        return [
+            *self.query.assumptions(),
+            "levels and the number of people are public, and each row is one person",
+            *(
+                [
+                    f"{self.spec.opted_out} people opted out and are never read; the answer is about the other {self.spec.total}"
+                ]
+                if self.spec.opted_out
+                else []
+            ),
+        ]
+
+    def describe(self) -> dict[str, Any]:
+        """The plan as plain data, for `--json`."""
+        from accord.receipt import plan_document
+
+        return plan_document(self)
+
+    def __str__(self) -> str:
+        from accord.report.text import plan_text
+
+        return plan_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self.query.label} by {self.mechanism}, rmse {self.rmse:.6g}>"
+
+
+def plan(
+    spec: Spec,
+    query: Query,
+    mechanism: str = "auto",
+    share: float = 1.0,
+    *,
+    t: float | None = None,
+    neighbors: str = "replace",
+) -> Plan:
+    """Compare every mechanism and choose one.
+
+    Args:
+        spec: the public levels.
+        query: the question.
+        mechanism: a name, or "auto" for the lowest predicted error.
+        share: the fraction of everyone's level that may be spent.
+        t: the level of `threshold`; the best one if left out.
+        neighbors: what may change between two tables that must look alike.
+
+    Raises:
+        PlanError: nothing answers this as asked.
+
+    >>> import accord
+    >>> p = plan(accord.Spec.from_groups({0.01: 500, 1: 400, float("inf"): 100}), accord.mean("income", bounds=(0, 200_000)))
+    >>> p.mechanism, {level: round(charge, 3) for level, charge in p.charges.items()}
+    ('threshold', {0.01: 0.0, 1.0: 1.0, inf: 1.0})
+    """
+    if not isinstance(spec, Spec):
+        raise PlanError(
+            f"a plan is made from a Spec, not from {type(spec).__name__}. Call table.spec(), Spec.of or Spec.from_groups."
+        )
+    if not isinstance(query, Additive):
+        raise QueryError(
+            f"a plan is made for a query, not for {type(query).__name__}. Make one with accord.mean, sum, count or histogram."
+        )
+    names = [m.name for m in ALL]
+    if mechanism not in ("auto", *names):
+        raise PlanError(f"there is no mechanism {mechanism!r}: {did_you_mean(mechanism, ['auto', *names])}")
+    if neighbors not in NEIGHBORS:
+        raise PlanError(
+            f"neighbors={neighbors!r} is not offered: the mechanisms here prove {' and '.join(NEIGHBORS)!r}, in which one person's value changes."
+        )
+    if t is not None and mechanism != "threshold":
+        raise PlanError("t= is the level of the threshold mechanism. Add mechanism='threshold', or leave t= out.")
+    if spec.total == 0:
+        raise PlanError(
+            "nobody is left to ask: "
+            + (f"all {spec.opted_out} people opted out." if spec.opted_out else "the table has no people.")
+            + " A release needs at least one person with a level above 0."
+        )
+    part = _share(share)
+    affordable = _shared_levels(spec.micro, part)
+    first = int(np.searchsorted(affordable, 1))
+    if first == affordable.size:
+        raise PlanError(
+            f"share={level_text(part)} leaves everyone with less than a millionth. The largest level is {level_text(int(spec.micro[-1]))}; ask for a larger share."
+        )
+    task = Task(affordable[first:], spec.people[first:], spec.total, query, None if t is None else _threshold(t))
+    candidates = tuple(_candidate(m, task, spec) for m in ALL)
+    chosen, reason = _choose(candidates, query, spec, mechanism)
+    if isinstance(chosen, Candidate):
+        assert chosen.calibration is not None and chosen.prediction is not None
+        return Plan(
+            spec, query, chosen.mechanism, part, neighbors, chosen.calibration, chosen.prediction, candidates, reason
+        )
+    nobody = np.zeros(spec.micro.size)
+    return Plan(
+        spec,
+        query,
+        chosen,
+        part,
+        neighbors,
+        Calibration(nobody.astype(np.int64), nobody, 0.0, reason),
+        _without_data(chosen, query, spec.total),
+        candidates,
+        reason,
+    )
+
+
+def _candidate(mechanism: Mechanism, task: Task, spec: Spec) -> Candidate:
+    try:
+        if not isinstance(task.query, mechanism.answers):
+            kinds = " and ".join(sorted({q.statistic for q in mechanism.answers}))
+            raise Refused(f"answers {kinds} only")
+        calibration = mechanism.calibrate(task)
+    except Refused as why:
+        return Candidate(mechanism.name, str(why), spec, None, None)
+    prediction = predict(task, calibration)
+    if unread := spec.micro.size - task.levels.size:  # people whom the share leaves with nothing are not read
+        calibration = replace(
+            calibration,
+            charges=np.pad(calibration.charges, (unread, 0)),
+            weights=np.pad(calibration.weights, (unread, 0)),
+        )
+    return Candidate(mechanism.name, calibration.note, spec, calibration, prediction)
+
+
+def _choose(
+    candidates: tuple[Candidate, ...], query: Additive, spec: Spec, mechanism: str
+) -> tuple[Candidate | str, str]:
+    """A candidate, or the name of an answer that needs no data; with the reason."""
+    if mechanism != "auto":
+        chosen = next(c for c in candidates if c.mechanism == mechanism)
+        if chosen.rmse is None:
+            others = ", ".join(c.mechanism for c in candidates if c.rmse is not None)
+            raise PlanError(
+                f"{mechanism} cannot answer the {query.label}: {chosen.note}. Use one of {others}, or 'auto'."
+            )
+        return chosen, "as asked for"
+    if query.known:
+        return "public", "the number of people is public: nothing is read and nobody is charged"
+    unbiased = [c for c in candidates if c.prediction is not None and c.prediction.bias_bound is not None]
+    best = min(unbiased, key=lambda c: c.rmse or 0.0)
+    assert best.rmse is not None
+    if best.rmse > _idle(query, spec.total):
+        return "midpoint", (
+            f"no mechanism is expected to beat the middle of what is possible (the best, {best.mechanism}, has an error of "
+            f"{best.rmse:.4g}); it is returned, and nobody is charged"
+        )
+    simple = next((c for c in candidates if c.mechanism == "threshold"), best)
+    if simple.rmse is not None and simple.mechanism != best.mechanism and simple.rmse <= NEARLY * best.rmse:
+        return (
+            simple,
+            f"its error is within 5 % of the lowest ({best.mechanism}), and a single threshold is easier to audit and to explain",
+        )
+    return best, "lowest predicted error"
+
+
+def _idle(query: Additive, people: int) -> float:
+    """Error of the middle, at worst."""
+    return query.size(people) * sqrt(query.idle / query.outputs)
+
+
+def _without_data(how: str, query: Additive, people: int) -> Prediction:
+    if how == "public":
+        value = float(people)
+        return Prediction(0.0, 0.0, None, fixed=(value, value))
+    return Prediction(_idle(query, people), _idle(query, people), None, fixed=query.possible(people))
+
+
+def _share(share: float) -> int:
+    """In millionths, rounded down."""
+    try:
+        part = int(to_micro(share))
+    except (TypeError, ValueError):
+        part = 0
+    if not 0 < part <= MICRO:
+        raise PlanError(
+            f"share={share!r} is not a fraction of a level. Give a number above 0 (at least a millionth) and at most 1."
+        )
+    return part
+
+
+def _threshold(t: float) -> int:
+    try:
+        micro = int(to_micro(t))
+    except (TypeError, ValueError):
+        micro = 0
+    if micro == 0:
+        raise PlanError(
+            f"t={t!r} is not a level. Give a number of at least a millionth, or inf for public people only."
+        )
+    return micro
+
+
+def _shared_levels(micro: IntArray, part: int) -> IntArray:
+    """⌊share·level⌋ in millionths; public stays public."""
+    finite = np.where(micro == PUBLIC, 0, micro)  # at most 10¹² · 10⁶ < 2⁶³
+    return np.where(micro == PUBLIC, PUBLIC, finite * part // MICRO)
+
+
+def _by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:
+    return MappingProxyType({level: to_float(c) for level, c in zip(spec.levels, charges.tolist(), strict=True)})

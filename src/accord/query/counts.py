@@ -1,0 +1,213 @@
+"""Counts and histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from accord.errors import QueryError
+from accord.query import where as grammar
+from accord.query.record import Additive, Answer, Query, column_name, exact, number_text
+
+
+@dataclass(frozen=True)
+class Count(Additive):
+    statistic = "count"
+    span = 1
+    variance = 0.25
+    blur = 2.0
+
+    where: str | None
+    condition: grammar.Condition | None
+
+    @property
+    def known(self) -> bool:
+        return self.condition is None
+
+    @property
+    def label(self) -> str:
+        return "count of people" + (f" where {self.where}" if self.where else "")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(grammar.columns(self.condition))) if self.condition else ()
+
+    @property
+    def idle(self) -> float:
+        return 0.25
+
+    def finish(self, means: Sequence[Fraction], people: int) -> Answer:
+        return float(people * means[0])
+
+    def describe(self) -> dict[str, Any]:
+        return {"statistic": self.statistic, "where": self.where}
+
+    def assumptions(self) -> list[str]:
+        return [
+            "the number of people is public; who of them meets the condition is not, and a missing value does not meet it"
+        ]
+
+
+@dataclass(frozen=True)
+class Histogram(Additive):
+    statistic = "histogram"
+    unit = "per cell"
+    span = 1
+
+    column: str
+    edges: tuple[Fraction, ...]
+    """Of cells [e0, e1), [e1, e2), …, the last one closed; () for categories."""
+    categories: tuple[Any, ...]
+    missing: int | None
+    """The cell of a missing (or undeclared) value; None: in no cell."""
+    cells: tuple[Any, ...]
+
+    @property
+    def label(self) -> str:
+        return f"histogram of {self.column}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def outputs(self) -> int:
+        return len(self.cells)
+
+    @property
+    def complement(self) -> bool:
+        return self.outputs == 2 and self.missing is not None
+
+    @property
+    def reach(self) -> int:
+        return 1 if self.complement else 2
+
+    @property
+    def variance(self) -> float:
+        return 1 - 1 / self.outputs  # Σp(1−p) for unknown shares, at worst
+
+    @property
+    def blur(self) -> float:
+        return self.outputs * 2.0 * self.reach**2
+
+    @property
+    def peak(self) -> float:
+        return 0.25
+
+    @property
+    def idle(self) -> float:
+        return 1 - 1 / self.outputs  # everyone in one cell, when all were said to hold the same
+
+    def middle(self, people: int) -> Answer:
+        return dict.fromkeys(self.cells, people / self.outputs)
+
+    def finish(self, means: Sequence[Fraction], people: int) -> Answer:
+        return {cell: float(people * mean) for cell, mean in zip(self.cells, means, strict=True)}
+
+    def describe(self) -> dict[str, Any]:
+        by = {"edges": [number_text(e) for e in self.edges]} if self.edges else {"categories": list(self.categories)}
+        return {
+            "statistic": self.statistic,
+            "column": self.column,
+            **by,
+            "missing": None if self.missing is None else self.cells[self.missing],
+        }
+
+    def assumptions(self) -> list[str]:
+        what = "missing values" if self.edges else "missing and undeclared values"
+        return [
+            f"the {self.outputs} cells were declared, not taken from the data"
+            + ("; values outside the edges count in the end cells" if self.edges else ""),
+            f"{what} count in " + ("no cell" if self.missing is None else f"the cell {self.cells[self.missing]!r}"),
+            "the shares of the cells are taken to be equal, which is the hardest case",
+        ]
+
+
+def count(where: str | None = None) -> Query:
+    """How many people meet a condition. Without one: how many there are, which is public.
+
+    >>> count(where="age >= 65").columns
+    ('age',)
+    """
+    return Count(where, None if where is None else grammar.parse(where))
+
+
+def histogram(
+    column: str, edges: Iterable[float] | None = None, categories: Iterable[Any] | None = None, missing: Any = None
+) -> Query:
+    """How many people lie in each cell. Cells are declared, never taken from the data.
+
+    Args:
+        column: a column of numbers (with edges), or of anything that can be listed (with categories).
+        edges: ascending numbers: cells [e0, e1), [e1, e2), …, the last one closed. Values outside count in the end cells.
+        categories: the values to count.
+        missing: the cell for missing values (and for values that are not declared): one of the cells, or a new name. By default the
+            cell in the middle of the edges; with categories, such people are in no cell.
+
+    >>> histogram("age", edges=[0, 18, 65, 100]).cells
+    ('[0, 18)', '[18, 65)', '[65, 100]')
+    """
+    name = column_name(column)
+    if (edges is None) == (categories is None):
+        raise QueryError(
+            "a histogram takes edges= or categories=, one of them. Declare the cells; they are never taken from the data."
+        )
+    if edges is not None:
+        bounds = tuple(exact(e, "an edge") for e in _listed(edges, "edges"))
+        if len(bounds) < 3 or any(a >= b for a, b in pairwise(bounds)):
+            raise QueryError(
+                f"a histogram got {len(bounds)} edges. It needs at least three, in ascending order, such as edges=[0, 18, 65, 100]."
+            )
+        texts = [number_text(b) for b in bounds]
+        cells: tuple[Any, ...] = tuple(f"[{a}, {b})" for a, b in pairwise(texts))
+        cells, named = (*cells[:-1], f"{cells[-1][:-1]}]"), ()
+        centre = (bounds[0] + bounds[-1]) / 2
+        default: int | None = next(k for k, b in enumerate(bounds[1:]) if centre < b)
+    else:
+        bounds, default = (), None
+        cells = named = _categories(categories)
+    if missing is not None and not (missing == "middle" and bounds):
+        label = _label(missing)
+        same = [k for k, c in enumerate(cells) if c == label and isinstance(c, bool) == isinstance(label, bool)]
+        if not same:
+            cells = (*cells, label)
+        default = same[0] if same else len(cells) - 1
+    if len({str(c) for c in cells}) < len(cells):
+        raise QueryError(
+            "two cells of the histogram are written alike. Give each cell, and missing=, a name of its own."
+        )
+    return Histogram(name, bounds, named, default, cells)
+
+
+def _label(given: Any) -> Any:
+    """A category: a text, a number or a truth value, as Python has them."""
+    label = given.item() if hasattr(given, "item") else given
+    if not isinstance(label, (str, bool)):
+        number = exact(label, "a category")
+        if float(number) != number and isinstance(label, int):
+            raise QueryError(
+                f"the category {label} has more digits than numbers are compared by (2⁵³ is the end). Compare it as text."
+            )
+    return label
+
+
+def _categories(given: Any) -> tuple[Any, ...]:
+    cells = tuple(_label(c) for c in _listed(given, "categories"))
+    if len({bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in cells}) > 1:
+        raise QueryError(
+            "a histogram's categories are of several kinds. Give only texts, only numbers, or only True and False."
+        )
+    if len(cells) < 2 or len(set(cells)) < len(cells):
+        raise QueryError(
+            f"a histogram got {len(cells)} categories. It needs at least two, each once; for one, ask accord.count(where=…)."
+        )
+    return cells
+
+
+def _listed(given: Any, what: str) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise QueryError(f"{what}={given!r} is not a list. Give {what}=[…], one entry a cell.")
+    return tuple(given)

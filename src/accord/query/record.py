@@ -1,0 +1,162 @@
+"""Queries: what is asked, with everything about it that is public. Frozen.
+
+An additive query maps each person to `outputs` integers from 0 to `span` and asks about their mean. What a plan needs of it:
+
+    outputs   how many numbers are released
+    span      the largest integer one person adds to one of them
+    reach     by how many spans one person can change all of them together (replace): 1, or 2 for someone who moves
+              between two cells of a histogram
+    variance  σ² of one person, summed over the outputs, in the answer's units: from `std`, else the worst case
+    blur      variance of the noise at charge 1, summed over the outputs, in the answer's units: 2·(reach·width)² each
+    peak      the largest variance that one output can have
+    size      what a mean is multiplied by to become the answer, for n people: 1 or n
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from typing import Any, ClassVar, TypeAlias
+
+from accord.errors import QueryError
+
+Answer: TypeAlias = float | dict[Any, float]
+Interval: TypeAlias = tuple[float, float] | dict[Any, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Query(ABC):
+    """A question, with its public bounds. Make one with `accord.mean` and its siblings."""
+
+    statistic: ClassVar[str]
+    unit: ClassVar[str] = "value"
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """A few words: what is asked."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """The question in plain words and numbers, for receipts."""
+
+    @abstractmethod
+    def assumptions(self) -> list[str]:
+        """What the user declared as public knowledge: nothing else can tell where it came from."""
+
+
+@dataclass(frozen=True)
+class Additive(Query):
+    """A mean of integers, in disguise."""
+
+    @property
+    def outputs(self) -> int:
+        return 1
+
+    @property
+    @abstractmethod
+    def span(self) -> int: ...
+
+    @property
+    def reach(self) -> int:
+        return 1
+
+    @property
+    @abstractmethod
+    def variance(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def blur(self) -> float: ...
+
+    @property
+    def peak(self) -> float:
+        return self.variance
+
+    def size(self, people: int) -> int:
+        return people
+
+    @property
+    def known(self) -> bool:
+        """Whether the answer is the public number of people."""
+        return False
+
+    @property
+    def complement(self) -> bool:
+        """Whether two outputs always add up to everyone, so that one noise serves both."""
+        return False
+
+    @property
+    def rounding(self) -> float:
+        """How far the grid can move the answer, on the scale of the mean."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def idle(self) -> float:
+        """The mean squared error of `middle` at worst, on the scale of the mean, summed over the outputs."""
+
+    def middle(self, people: int) -> Answer:
+        """The answer that needs no data: the middle of what is possible."""
+        return self.finish([Fraction(self.span, 2)] * self.outputs, people)
+
+    def possible(self, people: int) -> Interval:
+        """Where the answer can lie at all."""
+        low, high = (self.finish([Fraction(q)] * self.outputs, people) for q in (0, self.span))
+        return between(low, high)
+
+    @abstractmethod
+    def finish(self, means: Sequence[Fraction], people: int) -> Answer:
+        """From the means of the integers to the answer. Exact until the last step."""
+
+
+def decimal(x: Any) -> Fraction:
+    """A number by its decimal value: 0.1 is one tenth.
+
+    >>> decimal(0.1)
+    Fraction(1, 10)
+    """
+    return Fraction(x) if isinstance(x, (int, Fraction)) else Fraction(repr(float(x)))
+
+
+def number_text(x: Fraction) -> str:
+    """A number as people write it.
+
+    >>> number_text(Fraction(200_000)), number_text(Fraction(1, 8))
+    ('200000', '0.125')
+    """
+    return str(x.numerator) if x.denominator == 1 else repr(float(x))
+
+
+def between(low: Answer, high: Answer) -> Interval:
+    if isinstance(low, dict) and isinstance(high, dict):
+        return {cell: (low[cell], high[cell]) for cell in low}
+    assert isinstance(low, float) and isinstance(high, float)
+    return low, high
+
+
+def column_name(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise QueryError(
+            f"a column is named by a text, and {name!r} is not one. Give the column's name, such as 'income'."
+        )
+    return name
+
+
+def exact(x: Any, what: str) -> Fraction:
+    """A finite number, by its decimal value."""
+    try:
+        finite = isfinite(float(x))
+    except (TypeError, ValueError, OverflowError):
+        finite = False
+    if not finite or isinstance(x, (str, bool)):
+        raise QueryError(f"{what} is {x!r}. It must be a finite number.")
+    return decimal(x)

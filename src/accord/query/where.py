@@ -1,0 +1,207 @@
+"""The small grammar of `where=`: a condition on one row's own columns.
+
+    condition   := condition OR condition | condition AND condition | NOT condition | ( condition ) | test
+    test        := column (= | <> | != | < | <= | > | >=) literal
+                 | column [NOT] IN ( literal, … ) | column IS [NOT] NULL
+    column      := name | "any name"
+    literal     := number | 'text' | TRUE | FALSE          (dates and timestamps are ISO text: '2026-01-31')
+
+It is parsed into a tree and rendered by the engine, never pasted: a subquery would void every sensitivity, and a cast that
+fails on one person's value would tell that value. So a test compares a column with a literal of the column's own kind, which
+is checked while planning, and its evaluation cannot fail. A missing value (NULL, NaN, ±∞) makes a test neither true nor
+false; only rows whose condition is true count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from accord.errors import QueryError
+
+Value: TypeAlias = float | str | bool
+Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True)
+class Compare:
+    column: str
+    operator: Operator
+    value: Value
+
+
+@dataclass(frozen=True)
+class In:
+    column: str
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class IsNull:
+    column: str
+
+
+@dataclass(frozen=True)
+class Not:
+    inner: Condition
+
+
+@dataclass(frozen=True)
+class Both:
+    """AND of all, or OR of all."""
+
+    word: Literal["AND", "OR"]
+    parts: tuple[Condition, ...]
+
+
+Condition: TypeAlias = Compare | In | IsNull | Not | Both
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+      | '(?P<text>(?:[^']|'')*)'
+      | "(?P<quoted>(?:[^"]|"")+)"
+      | (?P<word>[^\W\d]\w*)
+      | (?P<sign><=|>=|<>|!=|=|<|>|\(|\)|,)
+    )""",
+    re.VERBOSE,
+)
+_LONGEST, _DEEPEST = 10_000, 50
+_NEXT = "Write tests such as \"age >= 30 AND region IN ('north', 'east')\"."
+
+
+def parse(text: str) -> Condition:
+    """The tree of a condition.
+
+    >>> parse("age >= 30 AND NOT region IN ('north', 'east')")
+    Both(word='AND', parts=(Compare(column='age', operator='>=', value=30.0),
+                            Not(inner=In(column='region', values=('north', 'east')))))
+    """
+    if not isinstance(text, str) or not text.strip():
+        raise QueryError(f"where= is not a condition. {_NEXT}")
+    if len(text) > _LONGEST:
+        raise QueryError(f"where= has {len(text)} characters; at most {_LONGEST} are read. {_NEXT}")
+    parser = _Parser(list(_tokens(text)))
+    condition = parser.any_of(0)
+    parser.finish()
+    return condition
+
+
+def columns(condition: Condition) -> Iterator[str]:
+    """The columns that a condition reads."""
+    match condition:
+        case Compare(column) | In(column) | IsNull(column):
+            yield column
+        case Not(inner):
+            yield from columns(inner)
+        case Both(_, parts):
+            for part in parts:
+                yield from columns(part)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    at = 0
+    text = text.rstrip()
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            raise QueryError(f"where= cannot be read at {text[at : at + 20]!r}. {_NEXT}")
+        kind, token = match.lastgroup, match[match.lastgroup]
+        if (
+            kind == "word"
+            and token.isascii()
+            and token.upper() in ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE")
+        ):
+            kind, token = "sign", token.upper()
+        yield kind, token
+        at = match.end()
+
+
+class _Parser:
+    """Recursive descent, one method for each strength of binding."""
+
+    def __init__(self, tokens: list[tuple[str, str]]) -> None:
+        self.tokens, self.at = tokens, 0
+
+    def peek(self) -> tuple[str, str]:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "the end")
+
+    def take(self, *signs: str) -> str | None:
+        kind, token = self.peek()
+        if kind == "sign" and token in signs:
+            self.at += 1
+            return token
+        return None
+
+    def need(self, *signs: str) -> str:
+        token = self.take(*signs)
+        if token is None:
+            raise QueryError(f"where= has {self.peek()[1]!r} where {' or '.join(signs)} was expected. {_NEXT}")
+        return token
+
+    def finish(self) -> None:
+        if self.at < len(self.tokens):
+            raise QueryError(
+                f"where= goes on at {self.peek()[1]!r} after a whole condition; join conditions by AND or OR. {_NEXT}"
+            )
+
+    def any_of(self, depth: int) -> Condition:
+        return self._joined("OR", depth)
+
+    def _joined(self, word: Literal["AND", "OR"], depth: int) -> Condition:
+        part = self._negation if word == "AND" else lambda d: self._joined("AND", d)
+        parts = [part(depth)]
+        while self.take(word):
+            parts.append(part(depth))
+        return parts[0] if len(parts) == 1 else Both(word, tuple(parts))
+
+    def _negation(self, depth: int) -> Condition:
+        if depth > _DEEPEST:
+            raise QueryError(f"where= is nested more than {_DEEPEST} deep. {_NEXT}")
+        if self.take("NOT"):
+            return Not(self._negation(depth + 1))
+        if self.take("("):
+            condition = self.any_of(depth + 1)
+            self.need(")")
+            return condition
+        return self._test()
+
+    def _test(self) -> Condition:
+        kind, token = self.peek()
+        if kind not in ("word", "quoted"):
+            raise QueryError(f"where= has {token!r} where a column was expected. {_NEXT}")
+        self.at += 1
+        column = token.replace('""', '"') if kind == "quoted" else token
+        if self.take("IS"):
+            negated = self.take("NOT")
+            self.need("NULL")
+            return Not(IsNull(column)) if negated else IsNull(column)
+        negated = self.take("NOT")
+        if negated or self.peek() == ("sign", "IN"):
+            self.need("IN")
+            self.need("(")
+            values = [self._literal()]
+            while self.take(","):
+                values.append(self._literal())
+            self.need(")")
+            return Not(In(column, tuple(values))) if negated else In(column, tuple(values))
+        operator = self.need("=", "<>", "!=", "<", "<=", ">", ">=")
+        operator = "<>" if operator == "!=" else operator
+        return Compare(column, operator, self._literal())  # type: ignore[arg-type]
+
+    def _literal(self) -> Value:
+        kind, token = self.peek()
+        if kind == "number":
+            self.at += 1
+            value = float(token)
+            if abs(value) == float("inf") or (re.fullmatch(r"[+-]?\d+", token) and int(token) != value):
+                raise QueryError(f"where= has the number {token}, which is too large to be compared exactly. {_NEXT}")
+            return value
+        if kind == "text":
+            self.at += 1
+            return token.replace("''", "'")
+        if word := self.take("TRUE", "FALSE"):
+            return word == "TRUE"
+        raise QueryError(f"where= has {token!r} where a number, 'text', TRUE or FALSE was expected. {_NEXT}")

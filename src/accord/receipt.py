@@ -1,0 +1,81 @@
+"""The one JSON encoding: receipts and `--json`. ε are decimal strings ("inf", never Infinity), so that nothing is rounded on the way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import accord
+from accord.planning import Plan
+from accord.query import Interval
+from accord.release import Release
+from accord.spec import Spec, level_text
+
+SCHEMA = 1
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """A document as text. Refuses NaN and Infinity, which are not JSON."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        **_decision(plan),
+        "reason": plan.reason,
+        "candidates": [
+            {
+                "mechanism": c.mechanism,
+                "rmse": c.rmse,
+                "rmse_here": c.rmse_here,
+                "note": c.note,
+                "charges": None if c.calibration is None else _charges(plan.spec, c.calibration.charges.tolist()),
+            }
+            for c in plan.candidates
+        ],
+    }
+
+
+def release_document(release: Release, confidence: float = 0.95) -> dict[str, Any]:
+    value = release.value
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        "time": release.time.isoformat(),
+        **_decision(release.plan),
+        "value": {str(cell): v for cell, v in value.items()} if isinstance(value, dict) else value,
+        "interval": {
+            "confidence": confidence,
+            "about": "these people",
+            "bounds": _interval(release.interval(confidence)),
+        },
+    }
+
+
+def _decision(plan: Plan) -> dict[str, Any]:
+    return {
+        "query": plan.query.describe(),
+        "mechanism": plan.mechanism,
+        "neighbors": plan.neighbors,
+        "share": level_text(plan.share),
+        "spec": {"fingerprint": plan.spec.fingerprint, "people": plan.spec.total, "opted_out": plan.spec.opted_out},
+        "charges": _charges(plan.spec, plan.calibration.charges.tolist()),
+        "unit": plan.unit,
+        "rmse": plan.rmse,
+        "rmse_here": plan.rmse_here,
+        "bias_bound": plan.bias_bound,
+        "assumptions": plan.assumptions,
+    }
+
+
+def _charges(spec: Spec, charges: list[int]) -> list[dict[str, Any]]:
+    return [
+        {"level": level_text(m), "tier": spec.tier(m), "people": n, "charge": level_text(c)}
+        for m, n, c in zip(spec.micro.tolist(), spec.counts, charges, strict=True)
+    ]
+
+
+def _interval(interval: Interval) -> Any:
+    return {str(cell): list(ends) for cell, ends in interval.items()} if isinstance(interval, dict) else list(interval)

@@ -1,0 +1,198 @@
+"""Plans and releases as tables of text: for `print`, and in colour for the command line."""
+
+from __future__ import annotations
+
+from io import StringIO
+from math import floor, log10
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from accord.mechanisms import ALL
+from accord.planning import Plan
+from accord.query import Interval
+from accord.release import Release
+from accord.spec import Spec, level_text
+
+_ROWS = 12
+_WIDTH = 118
+
+
+def plan_text(plan: Plan) -> str:
+    return _plain(plan_view(plan))
+
+
+def release_text(release: Release) -> str:
+    return _plain(release_view(release))
+
+
+def plan_view(plan: Plan) -> RenderableType:
+    """What would be done, how well everything else would do, and what is taken for granted."""
+    table = _table("mechanism", ">error", ">here", ">× lowest", "how", title=f"Predicted error (rmse, {plan.unit})")
+    lowest = min((c.rmse for c in plan.candidates if c.rmse is not None), default=0.0)
+    for c in sorted(plan.candidates, key=lambda c: (c.rmse is None, c.rmse)):
+        chosen = c.mechanism == plan.mechanism
+        cells = (
+            ("–", "–", "–", f"refused: {c.note}")
+            if c.rmse is None or c.rmse_here is None
+            else (error(c.rmse), error(c.rmse_here), f"{c.rmse / lowest:.2f}" if lowest else "–", c.note)
+        )
+        _row(
+            table,
+            f"{'→ ' if chosen else '  '}{c.mechanism}",
+            *cells,
+            style="bold green" if chosen else "dim" if c.rmse is None else "",
+        )
+    if plan.mechanism not in {c.mechanism for c in plan.candidates}:
+        _row(
+            table,
+            f"→ {plan.mechanism}",
+            error(plan.rmse),
+            error(plan.rmse_here),
+            "–",
+            "reads no data",
+            style="bold green",
+        )
+    return Group(
+        Text.assemble((f"Plan: {plan.query.label}", "bold"), f" by {plan.mechanism}: {plan.reason}."),
+        "",
+        table,
+        Text("error: about the population that these people are drawn from; here: about these very people", "dim"),
+        "",
+        charges_view(plan),
+        "",
+        _bias(plan),
+        Text("Taken as public knowledge:", "bold"),
+        *(Padding(Text(f"· {a}"), (0, 0, 0, 2)) for a in plan.assumptions),
+    )
+
+
+def release_view(release: Release) -> RenderableType:
+    """The answer, how far it may be off, and what it cost."""
+    plan, value = release.plan, release.value
+    head = Text.assemble((f"{plan.query.label}", "bold"), f" by {plan.mechanism}")
+    interval = release.interval(0.95)
+    off = Text(
+        f"rmse {error(plan.rmse_here)} about these people, {error(plan.rmse)} about the population ({plan.unit})"
+    )
+    parts: list[RenderableType]
+    if isinstance(value, dict) and isinstance(interval, dict):
+        table = _table("cell", ">people", ">95 % interval")
+        for cell, v in value.items():
+            _row(table, str(cell), number(v), _ends(interval[cell]))
+        parts = [head, table, off]
+    else:
+        assert isinstance(value, float)
+        parts = [head, Text.assemble("  ", (number(value), "bold green"), f"   95 % interval {_ends(interval)}"), off]
+    return Group(*parts, "", charges_view(plan), "", _bias(plan))
+
+
+def charges_view(plan: Plan) -> RenderableType:
+    """What each level is charged."""
+    spec, charges = plan.spec, plan.calibration.charges.tolist()
+    tiers = bool(spec.tiers)
+    table = _table(*(["tier"] if tiers else []), ">level", ">people", ">charge", ">kept", title="Charges")
+    for m, n, c in list(zip(spec.micro.tolist(), spec.counts, charges, strict=True))[:_ROWS]:
+        kept = (
+            "everything"
+            if c == 0
+            else "–"
+            if c == m
+            else "all but the charge"
+            if level_text(m) == "inf"
+            else level_text(m - c)
+        )
+        _row(
+            table,
+            *([spec.tier(m) or ""] if tiers else []),
+            level_text(m),
+            f"{n:,}",
+            level_text(c) if c else "not read",
+            kept,
+        )
+    if spec.micro.size > _ROWS:
+        _row(table, *([""] if tiers else []), f"… {spec.micro.size - _ROWS:,} more levels", "", "", "")
+    return table
+
+
+def spec_view(spec: Spec) -> RenderableType:
+    """The levels that people chose, as a table with bars."""
+    everyone = spec.total + spec.opted_out
+    table = _table("tier", ">level", ">people", "share", title=f"{everyone:,} people and the levels that they chose")
+    rows = [(spec.tier(m) or "", level_text(m), n) for m, n in zip(spec.micro.tolist(), spec.counts, strict=True)]
+    if spec.opted_out:
+        rows.append((spec.tier(0) or "", "opted out", spec.opted_out))
+    for tier, level, n in rows[:_ROWS]:
+        _row(table, tier, level, f"{n:,}", f"{'█' * round(40 * n / everyone)} {n / everyone:.0%}")
+    return table
+
+
+def mechanisms_view() -> RenderableType:
+    """Every mechanism with paper, neighbors and guarantee."""
+    table = _table("mechanism", "paper", "neighbors", "guarantee", "answers")
+    for m in ALL:
+        _row(table, m.name, m.paper, ", ".join(m.neighbors), m.guarantee, ", ".join(q.statistic for q in m.answers))
+    return table
+
+
+def number(x: float, digits: int = 6) -> str:
+    """A number for reading: so many significant digits, but every digit before the point; thousands apart.
+
+    >>> number(61234.5678), number(0.000123456789), number(-3.0), number(12345678.9), number(861.2345, 3)
+    ('61,234.6', '0.000123457', '-3', '12,345,679', '861')
+    """
+    if x == 0 or abs(x) >= 1e15 or abs(x) < 1e-4:
+        return f"{x:.{digits}g}"
+    text = f"{x:,.{max(0, digits - 1 - floor(log10(abs(x))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def error(x: float) -> str:
+    """An error: four digits say enough."""
+    return number(x, 4)
+
+
+def _bias(plan: Plan) -> Text:
+    if plan.bias_bound is None:
+        return Text(
+            "κ is not defined here: "
+            + ("no data are read." if plan.mechanism in ("midpoint", "public") else "the answer is biased by design.")
+        )
+    what = "mean" if plan.query.statistic in ("mean", "sum") else "share"
+    return Text(
+        f"κ = {plan.bias_bound:.3f}: if the {what}s of any two levels differ by at most D, the {what} behind this answer is off by "
+        "at most κ·D on top of that."
+    )
+
+
+def _ends(interval: Interval) -> str:
+    assert isinstance(interval, tuple)
+    return f"{number(interval[0])} … {number(interval[1])}"
+
+
+def _row(table: Table, *cells: str, style: str = "") -> None:
+    """Cells as they are: a tier named [b] is no markup."""
+    table.add_row(*(Text(cell) for cell in cells), style=style)
+
+
+def _table(*columns: str, title: str | None = None) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        header_style="dim",
+        padding=(0, 2, 0, 0),
+    )
+    for column in columns:
+        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+    return table
+
+
+def _plain(view: RenderableType) -> str:
+    out = StringIO()
+    Console(file=out, width=_WIDTH, color_system=None, highlight=False).print(view)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

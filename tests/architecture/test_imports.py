@@ -1,0 +1,85 @@
+"""The house plan, as rules on imports."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import accord
+
+ROOT = Path(accord.__file__).parent
+MODULES = {
+    ".".join(("accord", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in ROOT.rglob("*.py")
+}
+
+
+def imports(path, everywhere=True):
+    """Names that a module imports; without `everywhere`, only when it is loaded and not for types alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = ast.walk(tree) if everywhere else tree.body
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} has a relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def users_of(name, everywhere=True):
+    return {
+        module
+        for module, path in MODULES.items()
+        if any(i == name or i.startswith(name + ".") for i in imports(path, everywhere))
+    }
+
+
+def test_only_release_uses_noise():
+    assert users_of("accord.noise.SECURE") == {"accord.release"}
+    named = {module for module, path in MODULES.items() if "SECURE" in path.read_text(encoding="utf-8")}
+    assert named == {"accord.noise", "accord.release"}
+
+
+def test_nothing_outside_the_lab_imports_the_lab():
+    assert {m for m in users_of("accord.lab") if not m.startswith("accord.lab")} <= {"accord.cli"}
+
+
+def test_plans_cannot_reach_data():
+    for module in (
+        "accord.planning",
+        "accord.theory",
+        "accord.spec",
+        *(m for m in MODULES if m.startswith(("accord.mechanisms", "accord.query"))),
+    ):
+        reached = set(imports(MODULES[module]))
+        assert not any(i.startswith(("accord.tables", "accord.engines", "duckdb")) for i in reached), module
+
+
+def test_no_other_randomness_on_the_release_path():
+    for module, path in MODULES.items():
+        found = {i for i in imports(path) if i.split(".")[0] in ("random", "secrets") or i.startswith("numpy.random")}
+        assert module == "accord.noise" or module.startswith("accord.lab") or not found, module
+        assert "np.random" not in path.read_text(encoding="utf-8") or module.startswith("accord.lab")
+
+
+def test_no_module_has_the_name_of_a_public_function():
+    functions = {
+        name
+        for name in accord.__all__
+        if callable(getattr(accord, name)) and not isinstance(getattr(accord, name), type)
+    }
+    assert not functions & {path.stem for path in ROOT.iterdir()}
+
+
+def test_heavy_parts_are_imported_when_they_are_needed():
+    """`import accord` costs NumPy and little else."""
+    code = "import accord, sys; print([m for m in ('duckdb', 'pandas', 'pyarrow', 'polars', 'matplotlib', 'rich', 'click') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+def test_public_names_are_documented():
+    for name in accord.__all__:
+        assert getattr(accord, name).__doc__, name

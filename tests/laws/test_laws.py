@@ -1,0 +1,134 @@
+"""What is true of every mechanism in ALL, whatever is added to it."""
+
+from fractions import Fraction
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from noises import Fixed
+from strategies import QUERIES, finite_specs, person_values, queries, specs, summary_of
+
+import accord
+from accord import release
+from accord.mechanisms import ALL
+from accord.planning import NEIGHBORS
+from accord.spec import PUBLIC
+
+NAMES = [m.name for m in ALL]
+shares = st.sampled_from([1.0, 0.5, 0.1, 0.0371])
+
+
+def planned(spec, query, name, **how):
+    """The plan by a mechanism, or None where it is refused."""
+    candidate = next(c for c in accord.plan(spec, query, **how).candidates if c.mechanism == name)
+    return None if candidate.rmse is None else accord.plan(spec, query, name, **how)
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=NAMES)
+def test_record_is_complete(mechanism):
+    assert mechanism.paper and mechanism.guarantee and mechanism.answers
+    assert set(mechanism.neighbors) <= set(NEIGHBORS)
+    assert NAMES.count(mechanism.name) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(spec=specs, query=queries, share=shares)
+def test_charges_are_at_most_the_levels_times_the_share(name, spec, query, share):
+    plan = planned(spec, query, name, share=share)
+    if plan is None:
+        return
+    for level, charge, people in zip(spec.micro.tolist(), plan.calibration.charges.tolist(), spec.counts, strict=True):
+        assert 0 <= charge <= level and people > 0
+        assert level == PUBLIC or Fraction(charge) <= Fraction(level) * Fraction(str(share))
+    assert list(plan.charges) == list(spec.levels)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(spec=specs, query=queries, data=st.data())
+@settings(max_examples=40)
+def test_zero_noise_gives_the_plain_weighted_statistic(name, spec, query, data):
+    small = accord.Spec(spec.micro, np.minimum(spec.people, 4))
+    plan = planned(small, query, name)
+    if plan is None:
+        return
+    rows = data.draw(st.lists(st.sampled_from(person_values(query)), min_size=small.total, max_size=small.total))
+    weights = np.repeat(plan.calibration.weights, small.people)
+    value = release._answer(plan, summary_of(small, query, rows), Fixed())
+    value = list(value.values()) if isinstance(value, dict) else [value]
+    for k, got in enumerate(value):
+        x = np.array([float(row[k]) for row in rows])
+        x = x if query.statistic in ("count", "histogram") else float(query.low) + float(query.step) * x
+        assert got == pytest.approx(
+            query.size(small.total) * float(weights @ x),
+            rel=1e-9,
+            abs=1e-9 * query.size(small.total) * (1 + np.abs(x).max()),
+        )
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "fallah"])
+@given(micro=st.integers(1_000, 3_000_000), people=st.integers(1, 10_000))
+def test_equal_levels_are_the_homogeneous_case(name, micro, people):
+    epsilon = micro / 1e6
+    query = QUERIES["sum" if name == "stretch" else "mean"]
+    plan = planned(accord.Spec.from_groups({epsilon: people}), query, name)
+    assert dict(plan.charges) == {epsilon: epsilon}
+    assert plan.rmse / query.size(people) == pytest.approx(sqrt(16 / people + 2 * (8 / (epsilon * people)) ** 2))
+    assert plan.rmse_here / query.size(people) == pytest.approx(sqrt(2) * 8 / (epsilon * people))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(
+    levels=st.lists(st.sampled_from([0.01, 0.1, 0.5, 1.0, inf, 0.0]), min_size=2, max_size=12),
+    query=queries,
+    random=st.randoms(),
+)
+def test_order_of_people_is_irrelevant(name, levels, query, random):
+    shuffled = random.sample(levels, len(levels))
+    if not any(levels):
+        return
+    one, other = (planned(accord.Spec.of(x), query, name) for x in (levels, shuffled))
+    assert (one is None) == (other is None)
+    if one is not None:
+        assert (dict(one.charges), one.rmse, one.rmse_here) == (dict(other.charges), other.rmse, other.rmse_here)
+
+
+@given(spec=finite_specs, query=queries, data=st.data())
+def test_more_budget_never_predicts_worse_for_affine(spec, query, data):
+    raised = [level * data.draw(st.sampled_from([1, 1, 1.5, 20, inf])) for level in spec.levels]
+    more = {}
+    for level, people in zip(raised, spec.counts, strict=True):
+        more[level] = more.get(level, 0) + people
+    before, after = (accord.plan(s, query, "affine").rmse for s in (spec, accord.Spec.from_groups(more)))
+    assert after <= before * (1 + 1e-9)
+
+
+@given(spec=specs, query=queries, share=shares)
+def test_affine_predicts_no_more_than_any_other_weighted_mean(spec, query, share):
+    """`stretch` is no weighted mean: its weights add up to less than 1, which shrinks the noise at the price of a bias."""
+    if min(spec.levels) * share < 1e-3:  # where a millionth is coarse
+        return
+    candidates = accord.plan(spec, query, share=share).candidates
+    affine = next(c.rmse for c in candidates if c.mechanism == "affine")
+    for c in candidates:
+        assert c.rmse is None or c.mechanism == "stretch" or affine <= c.rmse * (1 + 1e-9), c.mechanism
+
+
+@given(spec=specs, query=queries)
+def test_auto_takes_the_best_or_threshold_within_five_percent_or_no_data(spec, query):
+    plan = accord.plan(spec, query)
+    best = min(c.rmse for c in plan.candidates if c.rmse is not None and c.mechanism != "stretch")  # which is biased
+    if plan.mechanism == "midpoint":
+        assert plan.rmse < best and not any(plan.charges.values())
+    elif plan.mechanism == "threshold":
+        assert plan.rmse <= 1.05 * best
+    else:
+        assert plan.rmse == best
+
+
+@given(spec=specs, query=queries)
+def test_every_mechanism_is_a_candidate_with_an_error_or_a_reason(spec, query):
+    candidates = accord.plan(spec, query).candidates
+    assert [c.mechanism for c in candidates] == NAMES
+    assert all(c.note and (c.rmse is None) == (c.charges is None) for c in candidates)

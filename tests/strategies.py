@@ -1,0 +1,47 @@
+"""What the laws are tried on: random levels, tables and queries."""
+
+from math import inf
+
+import numpy as np
+from hypothesis import strategies as st
+
+import accord
+from accord.summary import Summary
+
+levels = st.one_of(st.integers(1_000, 5_000_000).map(lambda k: k / 1e6), st.sampled_from([0.01, 0.1, 1.0]))
+finite_specs = st.dictionaries(levels, st.integers(1, 3_000), min_size=1, max_size=6).map(accord.Spec.from_groups)
+specs = (
+    st.dictionaries(st.one_of(levels, st.just(inf), st.just(0.0)), st.integers(1, 3_000), min_size=1, max_size=6)
+    .map(accord.Spec.from_groups)
+    .filter(lambda spec: spec.total > 0)
+)
+
+QUERIES = {
+    "mean": accord.mean("x", bounds=(-3, 5)),
+    "mean with std": accord.mean("x", bounds=(-3, 5), std=0.7),
+    "mean on a small grid": accord.mean("x", bounds=(0, 2), step=1),
+    "sum": accord.sum("x", bounds=(-3, 5)),
+    "sum from above zero": accord.sum("x", bounds=(2, 4), step=0.5),
+    "count": accord.count(where="x > 0"),
+    "histogram of two cells": accord.histogram("x", edges=[0, 1, 2]),
+    "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3]),
+    "histogram of categories": accord.histogram("x", categories=["a", "b"]),
+}
+queries = st.sampled_from(sorted(QUERIES)).map(QUERIES.get)
+
+
+def summary_of(spec, query, integers):
+    """The Summary of people given as rows of `outputs` integers, in the order of the Spec's levels."""
+    rows = np.asarray(integers, dtype=object).reshape(spec.total, query.outputs)
+    level_of = np.repeat(np.arange(spec.micro.size), spec.people)
+    entries = [(j, k, int(sum(rows[level_of == j, k]))) for j in range(spec.micro.size) for k in range(query.outputs)]
+    level, output, amount = zip(*entries, strict=True)
+    return Summary(spec.people, query.outputs, np.array(level), np.array(output), list(amount))
+
+
+def person_values(query):
+    """Every vector of integers that one person can have (the ends, for a long grid)."""
+    if query.statistic == "histogram":
+        cells = [tuple(int(k == j) for k in range(query.outputs)) for j in range(query.outputs)]
+        return cells if query.missing is not None else [*cells, (0,) * query.outputs]
+    return [(q,) for q in sorted({0, 1, query.span // 2, query.span})]

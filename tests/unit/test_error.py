@@ -1,0 +1,100 @@
+"""Intervals: the tail of a normal plus a Laplace variable, against numerical convolution."""
+
+from itertools import pairwise
+from math import exp, inf, log
+
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from accord.mechanisms.error import half_width, tail
+
+GRID = [
+    (1, 1),
+    (1, 0.3),
+    (1, 0.05),
+    (1e4, 1),
+    (3e7, 1),
+    (0.3, 1),
+    (0.01, 1),
+    (1e-4, 1),
+    (1e-9, 1),
+    (2e-6, 5e-6),
+    (40, 2),
+]
+ALPHAS = [0.9, 0.5, 0.1, 0.05, 1e-3, 1e-6]
+
+
+def convolved(h, s, b):
+    """P(|N(0, s²) + Lap(b)| > h), with the Laplace variable integrated out: |Lap(b)|/b is exponential, and the tail is even in it."""
+    kinks = sorted(
+        {min(60.0, max(0.0, (h + k * s) / b)) for k in (-40, -8, -3, -1, 0, 1, 3, 8, 40)} | {0.0, 1.0, 5.0, 60.0}
+    )
+    return sum(
+        quad(
+            lambda t: exp(-t) * (norm.sf((h - b * t) / s) + norm.sf((h + b * t) / s)),
+            low,
+            high,
+            epsabs=1e-16,
+            epsrel=1e-12,
+        )[0]
+        for low, high in pairwise(kinks)
+        if high - low > 1e-15
+    )
+
+
+@pytest.mark.parametrize(("s", "b"), GRID)
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_the_half_width_holds_all_but_alpha(s, b, alpha):
+    h = half_width(s, b, alpha)
+    assert convolved(h, s, b) == pytest.approx(alpha, rel=1e-7)
+
+
+@pytest.mark.parametrize(("s", "b"), GRID)
+@pytest.mark.parametrize("times", [0.01, 0.5, 1, 2, 4])
+def test_the_tail_is_the_convolution(s, b, times):
+    h = times * (s**2 + 2 * b**2) ** 0.5
+    assert tail(h, s, b) == pytest.approx(convolved(h, s, b), rel=1e-8)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_one_of_them_alone(alpha):
+    assert half_width(3.0, 0.0, alpha) == pytest.approx(3 * norm.isf(alpha / 2), rel=1e-12)
+    assert half_width(0.0, 3.0, alpha) == pytest.approx(3 * log(1 / alpha), rel=1e-12)
+    assert half_width(0.0, 0.0, alpha) == 0
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_a_negligible_part_does_not_matter(alpha):
+    assert half_width(1e-12, 1.0, alpha) == pytest.approx(half_width(0.0, 1.0, alpha), rel=1e-9)
+    assert half_width(1.0, 1e-12, alpha) == pytest.approx(half_width(1.0, 0.0, alpha), rel=1e-9)
+    assert half_width(1.0, 5e-324, alpha) == pytest.approx(half_width(1.0, 0.0, alpha), rel=1e-9)
+
+
+@pytest.mark.parametrize(("s", "b"), [*GRID, (1, 0), (0, 1)])
+def test_more_confidence_is_wider(s, b):
+    widths = [half_width(s, b, alpha) for alpha in (0.999, 0.9, 0.5, 0.1, 0.05, 0.01, 1e-4, 1e-8, 1e-12, 1e-15)]
+    assert all(a < c for a, c in pairwise(widths))
+    assert widths[0] > 0
+    assert widths[-1] < inf
+
+
+@pytest.mark.parametrize(("s", "b"), GRID)
+def test_the_tail_falls_from_one_to_zero(s, b):
+    unit = max(s, b)
+    values = [tail(k * unit / 10, s, b) for k in range(400)]
+    assert values[0] == pytest.approx(1, abs=1e-12)
+    assert values[-1] < 1e-15
+    assert all(a >= c for a, c in pairwise(values))
+
+
+@pytest.mark.parametrize(("s", "b"), GRID)
+def test_two_errors_are_wider_than_one(s, b):
+    h = half_width(s, b, 0.05)
+    assert h >= half_width(s, 0.0, 0.05) * (1 - 1e-9)
+    assert h >= half_width(0.0, b, 0.05) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-3, 1e6, 1e150])
+def test_the_unit_does_not_matter(unit):
+    assert half_width(2 * unit, 3 * unit, 0.05) == pytest.approx(unit * half_width(2.0, 3.0, 0.05), rel=1e-10)
