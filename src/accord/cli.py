@@ -1,0 +1,282 @@
+"""The command line: parses, calls, prints. stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+import accord
+from accord.errors import AccordError, SpecError
+
+STATISTICS = ("count", "sum", "mean", "histogram")
+
+
+class _Refusing(click.Group):
+    """Turns what accord refuses into one line (or one JSON document) and exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AccordError as error:
+            _refuse(error, ctx.meta.get("accord.json", False))
+            ctx.exit(1)
+
+
+@click.group(cls=_Refusing, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def main() -> None:
+    """Statistics about people who each chose their own privacy level."""
+
+
+def _table_options(command: Callable[..., None]) -> Callable[..., None]:
+    options = [
+        click.argument("source"),
+        click.argument("statistic", type=click.Choice(STATISTICS)),
+        click.argument("column", required=False),
+        click.option("--bounds", nargs=2, type=float, metavar="LO HI", help="Public bounds of the column (mean, sum)."),
+        click.option(
+            "--epsilon",
+            required=True,
+            metavar="COLUMN",
+            help="The column of levels or tiers; a number: everyone's level.",
+        ),
+        click.option(
+            "--tiers",
+            metavar="NAME=ε,…",
+            help="Levels of the tiers, such as strict=0.1,standard=1,public=inf (0: opted out).",
+        ),
+        click.option("--default", metavar="TIER|ε", help="The tier or level of people who have none."),
+        click.option("--user", metavar="COLUMN", help="Who a row is of; it is checked that everyone has one row."),
+        click.option("--where", metavar="CONDITION", help="What to count, such as \"age >= 65 AND region = 'north'\"."),
+        click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells."),
+        click.option("--categories", metavar="A,B,…", help="A histogram's categories."),
+        click.option("--std", type=float, help="A publicly known upper bound of the standard deviation."),
+        click.option("--step", type=float, help="The values' own resolution, such as 1."),
+        click.option("--missing", metavar="VALUE|CELL", help="What missing values count as [default: the middle]."),
+        click.option("--mechanism", default="auto", show_default=True, help="A name of 'accord mechanisms'."),
+        click.option("--t", type=float, help="The level of --mechanism threshold [default: the best]."),
+        click.option(
+            "--share",
+            type=float,
+            default=1.0,
+            show_default=True,
+            help="The fraction of everyone's level that may be spent.",
+        ),
+        click.option(
+            "--plot",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Draw the plan into a .png, .svg or .pdf.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@_table_options
+def plan(**given: Any) -> None:
+    """Predict the error of every mechanism, before any value is read."""
+    people, query = _opened(given)
+    with _working("reading the levels"):
+        made = people.plan(query, given["mechanism"], given["share"], t=given["t"])
+    _plot(made, given["plot"])
+    _show(given["as_json"], made.describe, "plan_view", made)
+
+
+@main.command()
+@_table_options
+def release(**given: Any) -> None:
+    """Answer at everyone's own level, and say what it cost whom."""
+    people, query = _opened(given)
+    with _working("reading the table"):
+        made = people.release(query, given["mechanism"], given["share"], t=given["t"])
+    _plot(made.plan, given["plot"])
+    _show(given["as_json"], made.receipt, "release_view", made)
+
+
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+def mechanisms(as_json: bool) -> None:
+    """List every mechanism with paper, neighbors and guarantee."""
+    from accord.mechanisms import ALL
+
+    _show(
+        as_json,
+        lambda: {
+            "schema": 1,
+            "mechanisms": [
+                {
+                    "name": m.name,
+                    "paper": m.paper,
+                    "neighbors": list(m.neighbors),
+                    "guarantee": m.guarantee,
+                    "answers": [q.statistic for q in m.answers],
+                }
+                for m in ALL
+            ],
+        },
+        "mechanisms_view",
+    )
+
+
+@main.command()
+@click.option(
+    "--figure",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="accord-demo.png",
+    show_default=True,
+    help="Where the picture goes.",
+)
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.parquet",
+    help="Only write the bundled table there, to try things on.",
+)
+def demo(figure: Path, save: Path | None) -> None:
+    """Tell the whole story on bundled real data, in under a minute."""
+    from accord.report.demo import run, write_table
+
+    if save is not None:
+        write_table(save)
+    else:
+        run(_console(), figure)
+
+
+@main.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(accord.__version__)
+
+
+# ---- from words to calls ---------------------------------------------------------------------------------------------
+
+
+def _opened(given: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
+    click.get_current_context().meta["accord.json"] = given["as_json"]
+    default = given["default"] if given["tiers"] else _number(given["default"])
+    people = accord.table(
+        given["source"], epsilon=given["epsilon"], tiers=_tiers(given["tiers"]), default=default, user=given["user"]
+    )
+    return people, _query(people, given)
+
+
+def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
+    statistic, column, missing = given["statistic"], given["column"], _number(given["missing"])
+    uses = {"count": {"where"}, "histogram": {"column", "edges", "categories", "missing"}}.get(
+        statistic, {"column", "bounds", "std", "step", "missing"}
+    )
+    for name in ("column", "where", "edges", "categories", "bounds", "std", "step", "missing"):
+        if given[name] is not None and name not in uses:
+            raise click.UsageError(f"{'COLUMN' if name == 'column' else '--' + name} has no meaning for {statistic}.")
+    if "column" in uses and column is None:
+        raise click.UsageError(f"{statistic} needs a COLUMN: accord plan SOURCE {statistic} COLUMN …")
+    if statistic == "count":
+        return accord.count(where=given["where"])
+    if statistic == "histogram":
+        return accord.histogram(
+            column,
+            edges=_numbers(given["edges"]),
+            categories=_categories(people, column, given["categories"]),
+            missing=None if given["missing"] is None else _category(people, column, given["missing"]),
+        )
+    if given["bounds"] is None:
+        raise click.UsageError(f"{statistic} needs --bounds LO HI, from public knowledge, never from the data.")
+    ask = accord.mean if statistic == "mean" else accord.sum
+    return ask(
+        column, given["bounds"], std=given["std"], step=given["step"], missing="middle" if missing is None else missing
+    )
+
+
+def _tiers(text: str | None) -> dict[str, float] | None:
+    if text is None:
+        return None
+    tiers: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, level = part.rpartition("=")
+        number = _number(level)
+        if not name or not isinstance(number, float):
+            raise SpecError(f"--tiers has {part!r}, which is not NAME=ε. Write strict=0.1,standard=1,public=inf.")
+        if name.strip() in tiers:
+            raise SpecError(f"tier {name.strip()!r} is declared twice. Give each tier one level.")
+        tiers[name.strip()] = number
+    return tiers
+
+
+def _number(text: str | None) -> Any:
+    """A number if it reads as one, else the text."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _numbers(text: str | None) -> list[Any] | None:
+    return None if text is None else [_number(part) for part in text.split(",")]
+
+
+def _categories(people: accord.Table, column: str, text: str | None) -> list[Any] | None:
+    return None if text is None else [_category(people, column, part.strip()) for part in text.split(",")]
+
+
+def _category(people: accord.Table, column: str, text: str) -> Any:
+    """A category as the column's kind has it; else the text."""
+    number = _number(text)
+    match people.columns.get(column):
+        case "number" if isinstance(number, float):
+            return int(number) if number.is_integer() else number
+        case "boolean" if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        case _:
+            return text
+
+
+# ---- printing --------------------------------------------------------------------------------------------------------
+
+
+def _show(as_json: bool, document: Callable[[], dict[str, Any]], view: str, *args: Any) -> None:
+    if as_json:
+        from accord.receipt import to_json
+
+        click.echo(to_json(document()))
+        return
+    from accord.report import text
+
+    _console().print(getattr(text, view)(*args))
+
+
+def _refuse(error: AccordError, as_json: bool) -> None:
+    if as_json:
+        from accord.receipt import to_json
+
+        click.echo(to_json({"schema": 1, "error": {"type": type(error).__name__, "message": str(error)}}))
+    else:
+        click.echo(f"{type(error).__name__}: {error}", err=True)
+
+
+def _plot(made: accord.Plan, path: Path | None) -> None:
+    if path is not None:
+        from accord.report.figures import draw_plan
+
+        click.echo(f"figure: {draw_plan(made, path)}", err=True)
+
+
+def _console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    console = Console(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=118)
+
+
+def _working(what: str) -> Any:
+    """A spinner on stderr, if someone is watching."""
+    return _console(stderr=True).status(f"{what} …")
+
+
+if __name__ == "__main__":
+    main()

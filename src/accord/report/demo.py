@@ -1,0 +1,105 @@
+"""The whole story on bundled real data, in a few screens."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from math import inf
+from pathlib import Path
+
+from rich.console import Console
+from rich.rule import Rule
+from rich.table import Table as Grid
+
+import accord
+from accord.errors import AccordError
+from accord.planning import Plan
+from accord.report.figures import draw_plan
+from accord.report.text import error, number, plan_view, release_view, spec_view
+
+TIERS = {"strict": 0.01, "standard": 0.05, "public": inf, "opted out": 0}
+BOUNDS = (0, 200_000)
+
+
+def write_table(path: Path) -> None:
+    """The bundled table as a file of the user's own."""
+    try:
+        path.write_bytes((files("accord.data") / "people.parquet").read_bytes())
+    except OSError as fault:
+        raise AccordError(
+            f"cannot write {str(path)!r} ({type(fault).__name__}). Name a file in a folder that exists."
+        ) from None
+
+
+def run(console: Console, figure: Path) -> None:
+    """Tell it."""
+    with as_file(files("accord.data") / "people.parquet") as path:
+        people = accord.table(path, epsilon="tier", tiers=TIERS, user="person")
+        query = accord.mean("income", bounds=BOUNDS)
+
+        _chapter(console, 1, "People chose their own level")
+        console.print(spec_view(people.spec()))
+        console.print(
+            "[dim]Incomes: US survey data (CPS, CC0). Tiers: drawn from published shares of privacy attitudes; "
+            "see src/accord/data/PROVENANCE.md.[/]"
+        )
+
+        _chapter(console, 2, "The plan: how accurate would everything be? No income has been read yet")
+        plan = people.plan(query)
+        console.print(plan_view(plan))
+
+        _chapter(console, 3, "The release: one noisy answer, at everyone's own level")
+        release = people.release(plan)
+        console.print(release_view(release))
+        truth, value = _truth(path), release.value
+        assert isinstance(value, float)
+        console.print(
+            f"[dim]The exact mean, which only a demo on public data may show, is {number(truth)}: off by {error(abs(value - truth))}.[/]"
+        )
+
+        _chapter(console, 4, "What else could have been done")
+        console.print(_alternatives(plan))
+        kept = accord.theory.saturation(people.spec())
+        console.print(
+            f"Privacy for free: {kept.share:.0%} of the people allow more than they were charged. "
+            f"Beyond τ = {plan.charges[inf]:.4g} it would not have made the answer better."
+        )
+
+        _chapter(console, 5, "The picture")
+        console.print(f"Written to [bold]{draw_plan(plan, figure)}[/].")
+        console.print(
+            "\nNext, on your own table:  [bold]accord plan FILE mean COLUMN --bounds LOW HIGH --epsilon COLUMN[/]",
+            soft_wrap=True,
+        )
+
+
+def _alternatives(plan: Plan) -> Grid:
+    """The two classic ways out, with what they cost in error and in people."""
+    by_name = {c.mechanism: c for c in plan.candidates}
+    chosen = by_name[plan.mechanism]
+    assert chosen.rmse is not None
+    rows = [
+        ("everyone as they chose", plan.mechanism, chosen.rmse),
+        ("throw the strict away, one level for the rest", "threshold", by_name["threshold"].rmse),
+        ("treat everyone like the strictest", "minimum", by_name["minimum"].rmse),
+    ]
+    grid = Grid(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for name, justify in (("", "left"), ("mechanism", "left"), ("error", "right"), ("as if there were", "right")):
+        grid.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for what, name, rmse in rows:
+        if rmse is not None:
+            lost = 1 - (chosen.rmse / rmse) ** 2
+            grid.add_row(what, name, error(rmse), f"{lost:.0%} fewer people" if lost > 0.005 else "–")
+    return grid
+
+
+def _truth(path: Path) -> float:
+    import duckdb
+
+    low, high = BOUNDS
+    sql = f"SELECT avg(least(greatest(income, {low}), {high})) FROM read_parquet($1) WHERE epsilon > 0"
+    return float(duckdb.connect().execute(sql, [str(path)]).fetchall()[0][0])
+
+
+def _chapter(console: Console, number: int, title: str) -> None:
+    console.print()
+    console.print(Rule(f"[bold]{number}. {title}[/]", align="left", style="dim"))

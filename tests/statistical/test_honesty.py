@@ -1,0 +1,66 @@
+"""Predicted errors and intervals are true: releases on the bundled people, whose levels are dealt out anew each time."""
+
+from importlib.resources import files
+
+import duckdb
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import accord
+
+BOUNDS, AGES, ALPHA = (0, 200_000), [18, 30, 50, 65, 100], 1e-9
+
+
+@pytest.fixture(scope="module")
+def people():
+    path = files("accord.data") / "people.parquet"
+    return duckdb.execute("SELECT income, age, epsilon FROM read_parquet($1)", [str(path)]).fetchnumpy()
+
+
+def dealt_out(people, runs, seed):
+    """Tables in which the same people have other levels each time, with who has not opted out."""
+    shuffle = np.random.default_rng(seed)
+    con = duckdb.connect()
+    for _ in range(runs):
+        epsilon = shuffle.permutation(people["epsilon"])
+        con.register("people", {**people, "epsilon": epsilon})
+        yield accord.table(con.sql("FROM people"), epsilon="epsilon"), epsilon > 0
+
+
+@pytest.mark.parametrize(
+    ("ask", "mechanism", "runs", "within"),
+    [
+        (accord.mean, "affine", 2_000, 0.10),
+        (accord.mean, "mix", 500, 0.16),  # five standard errors
+        (accord.mean, "minimum", 500, 0.16),
+        (accord.sum, "threshold", 500, 0.16),
+    ],
+)
+def test_error_and_interval_are_as_predicted(people, ask, mechanism, runs, within):
+    """The empirical RMSE is near rmse_here; a coverage of at least 95 % is not rejected at α = 1e-9."""
+    income = np.clip(people["income"], *BOUNDS)
+    query = ask("income", BOUNDS, std=float(income.std()))
+    errors, held = [], 0
+    for table, read in dealt_out(people, runs, seed=7):
+        release = table.release(query, mechanism)
+        truth = income[read].mean() * query.size(int(read.sum()))
+        low, high = release.interval(0.95)
+        errors.append(release.value - truth)
+        held += low <= truth <= high
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(release.plan.rmse_here, rel=within)
+    assert binomtest(int(held), runs, 0.95, alternative="less").pvalue > ALPHA
+
+
+def test_count_and_histogram_stay_below_their_worst_case(people):
+    """Shares are not declared, so that the prediction is the worst case: not far off, and not exceeded by more than chance."""
+    off = {"count": [], "histogram": []}
+    for table, read in dealt_out(people, 300, seed=11):
+        age = people["age"][read]
+        count = table.release(accord.count(where="age >= 65"))
+        histogram = table.release(accord.histogram("age", edges=AGES))
+        off["count"].append(count.value - (age >= 65).sum())
+        off["histogram"].append(np.array(list(histogram.value.values())) - np.histogram(age, AGES)[0])
+    for release in (count, histogram):
+        rmse = np.sqrt(np.mean(np.square(off[release.plan.query.statistic])))
+        assert 0.5 * release.plan.rmse_here < rmse < 1.2 * release.plan.rmse_here
