@@ -1,0 +1,109 @@
+"""What the README and docs say is run, and what exists is documented."""
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from accord.cli import main
+from accord.mechanisms import ALL
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def commands():
+    lines = [
+        line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")
+    ]
+    lines += [line for block in blocks("sh") for line in block.splitlines() if line.startswith("accord ")]
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder in which the bundled table lies as people.parquet."""
+    folder = tmp_path_factory.mktemp("readme")
+    subprocess.run([sys.executable, "-m", "accord.cli", "demo", "--save", str(folder / "people.parquet")], check=True)
+    return folder
+
+
+def test_python_examples_run_and_give_what_they_say(folder, monkeypatch, capsys):
+    """Lines with a number in their comment are compared with it, loosely where there is noise."""
+    monkeypatch.chdir(folder)
+    names = {}
+    compared = 0
+    for block in blocks("python"):
+        for statement in ast.parse(block).body:
+            code = ast.unparse(statement)
+            if not isinstance(statement, ast.Expr):
+                exec(code, names)
+                continue
+            value = eval(code, names)
+            comment = block.splitlines()[statement.end_lineno - 1].partition("#")[2]
+            if isinstance(value, float) and (told := re.match(r"\s*([\d.]+)", comment)):
+                assert value == pytest.approx(float(told[1]), rel=0.1 if code == "answer.value" else 0.01), code
+                compared += 1
+    assert compared >= 5
+    assert "affine" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", commands(), ids=lambda words: " ".join(words[:4]))
+def test_commands_run(folder, words):
+    assert words[0] == "accord"
+    done = subprocess.run(
+        [sys.executable, "-m", "accord.cli", *words[1:]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONUTF8": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_first_number_comes_within_eight_lines():
+    assert re.search(r"47,\d{3}", "\n".join(README.splitlines()[:8]))
+
+
+def test_make_targets_of_the_readme_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"^make (\S+)", "\n".join(blocks("sh")), re.MULTILINE)
+    assert {"demo", "test", "bench"} <= set(targets)
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_every_command_and_option_is_documented():
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name, command in main.commands.items():
+        assert f"accord {name}" in text
+        for parameter in command.params:
+            for option in parameter.opts:
+                if option.startswith("--"):
+                    assert f"`{option}" in text, f"{name} {option}"
+
+
+def test_every_mechanism_is_documented():
+    for page in ("docs/mechanisms.md", "docs/how-it-works.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        for mechanism in ALL:
+            assert f"`{mechanism.name}`" in text, page
+
+
+def test_links_and_named_tests_exist():
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
+        for named in re.findall(r"`(tests/\S+\.py)`", text):
+            assert (ROOT / named).exists(), f"{page.name}: {named}"
