@@ -14,3 +14,7 @@ class Fixed:
         assert isinstance(scale, Fraction)
         self.scales.append(scale)
         return self.draws[len(self.scales) - 1] if len(self.scales) <= len(self.draws) else 0
+
+    def choose(self, scores, scale):
+        """The best, and the first of them."""
+        return int(scores.argmax())

@@ -27,20 +27,33 @@ QUERIES = {
     "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3]),
     "histogram of categories": accord.histogram("x", categories=["a", "b"]),
 }
-queries = st.sampled_from(sorted(QUERIES)).map(QUERIES.get)
+RANKED = {
+    "median": accord.median("x", bounds=(0, 3), step=1),
+    "a quantile far out": accord.quantile("x", 0.9, bounds=(-1, 2), step=1),
+    "two quantiles": accord.quantile("x", [0.25, 0.75], bounds=(0, 3), step=1),
+    "min": accord.min("x", bounds=(0, 3), step=1),
+    "max": accord.max("x", bounds=(0, 3), step=1),
+}
+additive_queries = st.sampled_from(sorted(QUERIES)).map(QUERIES.get)
+queries = st.sampled_from(sorted(QUERIES | RANKED)).map((QUERIES | RANKED).get)
 
 
 def summary_of(spec, query, integers):
-    """The Summary of people given as rows of `outputs` integers, in the order of the Spec's levels."""
-    rows = np.asarray(integers, dtype=object).reshape(spec.total, query.outputs)
+    """The Summary of people given as rows of integers (one for each output, or the point), in the order of the Spec's levels."""
+    rows = np.asarray(integers, dtype=object).reshape(spec.total, -1)
     level_of = np.repeat(np.arange(spec.micro.size), spec.people)
+    if query.unit == "percentile points":
+        points = rows[:, 0].astype(np.int64)
+        return Summary(spec.people, query.points, level_of, points, np.ones(spec.total, dtype=np.int64))
     entries = [(j, k, int(sum(rows[level_of == j, k]))) for j in range(spec.micro.size) for k in range(query.outputs)]
     level, output, amount = zip(*entries, strict=True)
-    return Summary(spec.people, query.outputs, np.array(level), np.array(output), list(amount))
+    return Summary(spec.people, query.outputs, np.array(level), np.array(output), np.array(amount, dtype=object))
 
 
 def person_values(query):
     """Every vector of integers that one person can have (the ends, for a long grid)."""
+    if query.unit == "percentile points":
+        return [(k,) for k in range(query.points)]
     if query.statistic == "histogram":
         cells = [tuple(int(k == j) for k in range(query.outputs)) for j in range(query.outputs)]
         return cells if query.missing is not None else [*cells, (0,) * query.outputs]

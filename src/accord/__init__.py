@@ -10,12 +10,12 @@
     answer = people.release(query)                                  # the noisy answer, at everyone's own level
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
 
-Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`. Closed forms of the papers: `theory`. What is refused: `errors`.
+Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quantile`, `min`, `max`. Closed forms of the papers: `theory`. What is refused: `errors`.
 """
 
 from accord import errors, theory
 from accord.planning import Candidate, Plan, plan
-from accord.query import Query, count, histogram, mean, sum
+from accord.query import Query, count, histogram, max, mean, median, min, quantile, sum
 from accord.release import Release
 from accord.spec import Spec
 from accord.tables import Table, table
@@ -32,8 +32,12 @@ __all__ = [
     "count",
     "errors",
     "histogram",
+    "max",
     "mean",
+    "median",
+    "min",
     "plan",
+    "quantile",
     "sum",
     "table",
     "theory",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import click
 import accord
 from accord.errors import AccordError, SpecError
 
-STATISTICS = ("count", "sum", "mean", "histogram")
+STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max")
 
 
 class _Refusing(click.Group):
@@ -25,6 +27,7 @@ class _Refusing(click.Group):
             ctx.exit(1)
 
 
+@click.version_option(accord.__version__, prog_name="accord")
 @click.group(cls=_Refusing, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 def main() -> None:
     """Statistics about people who each chose their own privacy level."""
@@ -33,9 +36,11 @@ def main() -> None:
 def _table_options(command: Callable[..., None]) -> Callable[..., None]:
     options = [
         click.argument("source"),
-        click.argument("statistic", type=click.Choice(STATISTICS)),
+        click.argument("statistic", type=click.Choice(STATISTICS), metavar="STATISTIC"),
         click.argument("column", required=False),
-        click.option("--bounds", nargs=2, type=float, metavar="LO HI", help="Public bounds of the column (mean, sum)."),
+        click.option(
+            "--bounds", nargs=2, metavar="LO HI", help="Public bounds of the column: numbers, or dates for ranks."
+        ),
         click.option(
             "--epsilon",
             required=True,
@@ -52,6 +57,7 @@ def _table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--where", metavar="CONDITION", help="What to count, such as \"age >= 65 AND region = 'north'\"."),
         click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells."),
         click.option("--categories", metavar="A,B,…", help="A histogram's categories."),
+        click.option("--p", metavar="P[,P…]", help="Which quantile, between 0 and 1; several share the budget."),
         click.option("--std", type=float, help="A publicly known upper bound of the standard deviation."),
         click.option("--step", type=float, help="The values' own resolution, such as 1."),
         click.option("--missing", metavar="VALUE|CELL", help="What missing values count as [default: the middle]."),
@@ -144,6 +150,7 @@ def demo(figure: Path, save: Path | None) -> None:
 
     if save is not None:
         write_table(save)
+        click.echo(f"wrote {save}", err=True)
     else:
         run(_console(), figure)
 
@@ -159,23 +166,26 @@ def version() -> None:
 
 def _opened(given: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
     click.get_current_context().meta["accord.json"] = given["as_json"]
-    default = given["default"] if given["tiers"] else _number(given["default"])
-    people = accord.table(
-        given["source"], epsilon=given["epsilon"], tiers=_tiers(given["tiers"]), default=default, user=given["user"]
-    )
+    tiers = _tiers(given["tiers"])
+    default = given["default"] if tiers and given["default"] in tiers else _number(given["default"])
+    people = accord.table(given["source"], epsilon=given["epsilon"], tiers=tiers, default=default, user=given["user"])
     return people, _query(people, given)
 
 
 def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
-    statistic, column, missing = given["statistic"], given["column"], _number(given["missing"])
-    uses = {"count": {"where"}, "histogram": {"column", "edges", "categories", "missing"}}.get(
-        statistic, {"column", "bounds", "std", "step", "missing"}
-    )
-    for name in ("column", "where", "edges", "categories", "bounds", "std", "step", "missing"):
+    statistic, column = given["statistic"], given["column"]
+    uses = {
+        "count": {"where"},
+        "histogram": {"column", "edges", "categories", "missing"},
+        "mean": {"column", "bounds", "std", "step", "missing"},
+        "sum": {"column", "bounds", "std", "step", "missing"},
+        "quantile": {"column", "bounds", "step", "missing", "p"},
+    }.get(statistic, {"column", "bounds", "step", "missing"})
+    for name in ("column", "where", "edges", "categories", "bounds", "std", "step", "missing", "p"):
         if given[name] is not None and name not in uses:
             raise click.UsageError(f"{'COLUMN' if name == 'column' else '--' + name} has no meaning for {statistic}.")
     if "column" in uses and column is None:
-        raise click.UsageError(f"{statistic} needs a COLUMN: accord plan SOURCE {statistic} COLUMN …")
+        raise click.UsageError(f"{statistic} needs a COLUMN: SOURCE {statistic} COLUMN …")
     if statistic == "count":
         return accord.count(where=given["where"])
     if statistic == "histogram":
@@ -187,10 +197,31 @@ def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
         )
     if given["bounds"] is None:
         raise click.UsageError(f"{statistic} needs --bounds LO HI, from public knowledge, never from the data.")
-    ask = accord.mean if statistic == "mean" else accord.sum
-    return ask(
-        column, given["bounds"], std=given["std"], step=given["step"], missing="middle" if missing is None else missing
-    )
+    bounds = tuple(_moment(end) for end in given["bounds"])
+    how = {"step": given["step"], "missing": "middle" if given["missing"] is None else _moment(given["missing"])}
+    match statistic:
+        case "mean" | "sum":
+            return (accord.mean if statistic == "mean" else accord.sum)(column, bounds, std=given["std"], **how)
+        case "quantile":
+            if given["p"] is None:
+                raise click.UsageError("quantile needs --p, such as --p 0.9 or --p 0.1,0.5,0.9.")
+            ps = _numbers(given["p"]) or []
+            return accord.quantile(column, ps if len(ps) > 1 else ps[0], bounds, **how)
+        case _:
+            ask = {"median": accord.median, "min": accord.min, "max": accord.max}[statistic]
+            return ask(column, bounds, **how)
+
+
+def _moment(text: str) -> Any:
+    """A number, a date or a timestamp, if it reads as one; else the text."""
+    number = _number(text)
+    if not isinstance(number, str):
+        return number
+    with suppress(ValueError):
+        return date.fromisoformat(text)
+    with suppress(ValueError):
+        return datetime.fromisoformat(text)
+    return text
 
 
 def _tiers(text: str | None) -> dict[str, float] | None:

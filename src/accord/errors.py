@@ -37,6 +37,9 @@ class SourceError(AccordError):
     """The data cannot be opened or read."""
 
 
+TABLE_CHANGED = "the table has changed since its levels were read. Open it again with accord.table and plan again."
+
+
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """A hint for an unknown name: the nearest known one, and all of them if they are few.
 

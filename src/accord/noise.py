@@ -18,6 +18,14 @@ Let scale = t/s in lowest terms.
 For integers S and S′ that differ by at most d, P(S + x = z)/P(S′ + x = z) = exp((|z−S′| − |z−S|)/scale) ≤ exp(d/scale) for every z:
 that is the whole privacy argument of the additive mechanisms.
 
+`choose(scores, scale)` draws an index i with probability proportional to exp(score_i/scale), exactly (the exponential mechanism).
+With g_i = (max score − score_i)/scale ≥ 0, split g_i = m_i + f_i into a whole part and a rest below 1. A whole part m is drawn with
+probability ∝ n_m·exp(−m), n_m being the number of indices that have it; then one of them, uniformly; it is kept with probability
+exp(−f_i) ≥ 1/e, by the coin above, else all is drawn again. So index i is drawn with probability ∝ n_m·exp(−m)·(1/n_m)·exp(−f_i) = exp(−g_i).
+The whole part is drawn by inverting its distribution function with interval arithmetic: a uniform number of which only the first bits
+are drawn is compared with bounds of exp(−m) from `decimal`, whose exp is correctly rounded; where the bounds do not decide, more bits are
+drawn and the bounds made tighter. No decision ever rests on a rounded number.
+
 Uniform integers come from `secrets`, that is, from the operating system. The running time depends on the draw (not on the
 data); whoever can time a single draw is outside the threat model (docs/guarantees.md).
 """
@@ -25,14 +33,19 @@ data); whoever can time a single draw is outside the threat model (docs/guarante
 from __future__ import annotations
 
 import secrets
+from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
 
 
 class Noise(Protocol):
     """What a mechanism may ask of a noise. `SECURE` is the only one in this package outside the lab."""
 
     def laplace(self, scale: Fraction) -> int: ...
+
+    def choose(self, scores: Any, scale: int) -> int: ...
 
 
 class _Secure:
@@ -56,6 +69,51 @@ class _Secure:
             negative = secrets.randbits(1)
             if magnitude or not negative:
                 return -magnitude if negative else magnitude
+
+    def choose(self, scores: Any, scale: int) -> int:
+        """An index with probability ∝ exp(score/scale). Scores: an array of whole numbers, of 64 bits or Python's own."""
+        if scale <= 0 or len(scores) == 0:
+            raise ValueError("a choice needs a positive scale and something to choose from")
+        if int(scores.max()) - int(scores.min()) >= 2**63:
+            scores = scores.astype(object)
+        gaps = scores.max() - scores
+        wholes = gaps // scale
+        exponents, counts = np.unique(wholes, return_counts=True)
+        while True:
+            m = exponents[_by_weight(exponents, counts)]
+            members = np.flatnonzero(wholes == m)
+            index = int(members[secrets.randbelow(members.size)])
+            if _exp_coin(int(gaps[index]) % scale, scale):
+                return index
+
+
+def _by_weight(exponents: Any, counts: Any) -> int:
+    """k with probability ∝ counts[k]·exp(−exponents[k]), for ascending whole exponents from 0 on."""
+    uniform, bits, digits = 0, 0, 40
+    while True:
+        more = 4 * digits - bits  # 10^digits < 2^(4·digits)
+        uniform, bits = (
+            (uniform << more) + secrets.randbits(more),
+            4 * digits,
+        )  # the number lies in [uniform, uniform + 1)/2^bits
+        context = Context(prec=digits, Emin=-(10**9), Emax=10**9)
+        near = int(np.searchsorted(exponents, 3 * digits))  # exp(−3·digits) < 10^−digits
+        low, high = [], []  # bounds of each weight, in 10^−digits
+        for m, n in zip(exponents[:near].tolist(), counts[:near].tolist(), strict=True):
+            e = int(context.scaleb(context.exp(Decimal(-int(m))), digits))  # scaleb is exact
+            low.append(n * max(0, e - 1))
+            high.append(n * (e + 2))
+        far = int(counts[near:].sum())
+        before_low = before_high = 0
+        after_low, after_high = sum(low), sum(high) + far
+        for k, (least, most) in enumerate(zip(low, high, strict=True)):
+            before_low, before_high = before_low + least, before_high + most
+            after_low, after_high = after_low - least, after_high - most
+            if (uniform + 1) * (before_low + after_high) <= before_low << bits:
+                return k
+            if uniform * (before_high + after_low) < before_high << bits:
+                break  # undecided
+        digits *= 2
 
 
 def _exp_coin(a: int, b: int) -> bool:

@@ -17,9 +17,9 @@ import numpy as np
 
 from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL
-from accord.mechanisms.error import Prediction, predict
+from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
-from accord.query import Additive, Query
+from accord.query import Query
 from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float, to_micro
 
 NEIGHBORS = ("replace",)
@@ -70,6 +70,8 @@ class Plan:
     prediction: Prediction
     candidates: tuple[Candidate, ...]
     reason: str
+    notes: tuple[str, ...] = ()
+    """Assumptions that come with the table."""
 
     @property
     def rmse(self) -> float:
@@ -100,10 +102,11 @@ class Plan:
         """What is taken as public knowledge, in sentences."""
         return [
             *self.query.assumptions(),
+            *self.notes,
             "levels and the number of people are public, and each row is one person",
             *(
                 [
-                    f"{self.spec.opted_out} people opted out and are never read; the answer is about the other {self.spec.total}"
+                    f"{self.spec.opted_out:,} people opted out and are never read; the answer is about the other {self.spec.total:,}"
                 ]
                 if self.spec.opted_out
                 else []
@@ -133,6 +136,7 @@ def plan(
     *,
     t: float | None = None,
     neighbors: str = "replace",
+    notes: tuple[str, ...] = (),
 ) -> Plan:
     """Compare every mechanism and choose one.
 
@@ -143,6 +147,7 @@ def plan(
         share: the fraction of everyone's level that may be spent.
         t: the level of `threshold`; the best one if left out.
         neighbors: what may change between two tables that must look alike.
+        notes: what else is taken for granted, to be shown with the plan.
 
     Raises:
         PlanError: nothing answers this as asked.
@@ -156,9 +161,9 @@ def plan(
         raise PlanError(
             f"a plan is made from a Spec, not from {type(spec).__name__}. Call table.spec(), Spec.of or Spec.from_groups."
         )
-    if not isinstance(query, Additive):
+    if not isinstance(query, Query):
         raise QueryError(
-            f"a plan is made for a query, not for {type(query).__name__}. Make one with accord.mean, sum, count or histogram."
+            f"a plan is made for a query, not for {type(query).__name__}. Make one with accord.mean or its siblings."
         )
     names = [m.name for m in ALL]
     if mechanism not in ("auto", *names):
@@ -182,37 +187,34 @@ def plan(
         raise PlanError(
             f"share={level_text(part)} leaves everyone with less than a millionth. The largest level is {level_text(int(spec.micro[-1]))}; ask for a larger share."
         )
-    task = Task(affordable[first:], spec.people[first:], spec.total, query, None if t is None else _threshold(t))
+    task = Task(
+        affordable[first:],
+        spec.people[first:],
+        spec.total,
+        query,
+        None if t is None else _threshold(t),
+        query.variance,
+        query.blur,
+    )
     candidates = tuple(_candidate(m, task, spec) for m in ALL)
     chosen, reason = _choose(candidates, query, spec, mechanism)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None
-        return Plan(
-            spec, query, chosen.mechanism, part, neighbors, chosen.calibration, chosen.prediction, candidates, reason
-        )
-    nobody = np.zeros(spec.micro.size)
-    return Plan(
-        spec,
-        query,
-        chosen,
-        part,
-        neighbors,
-        Calibration(nobody.astype(np.int64), nobody, 0.0, reason),
-        _without_data(chosen, query, spec.total),
-        candidates,
-        reason,
-    )
+        name, calibration, prediction = chosen.mechanism, chosen.calibration, chosen.prediction
+    else:
+        nobody = np.zeros(spec.micro.size)
+        name, calibration = chosen, Calibration(nobody.astype(np.int64), nobody, 0.0, reason)
+        prediction = _without_data(chosen, query, spec.total)
+    return Plan(spec, query, name, part, neighbors, calibration, prediction, candidates, reason, notes)
 
 
 def _candidate(mechanism: Mechanism, task: Task, spec: Spec) -> Candidate:
     try:
-        if not isinstance(task.query, mechanism.answers):
-            kinds = " and ".join(sorted({q.statistic for q in mechanism.answers}))
-            raise Refused(f"answers {kinds} only")
-        calibration = mechanism.calibrate(task)
+        way = mechanism.way(task.query)
+        calibration = way.calibrate(task)
+        prediction = way.predict(task, calibration)
     except Refused as why:
         return Candidate(mechanism.name, str(why), spec, None, None)
-    prediction = predict(task, calibration)
     if unread := spec.micro.size - task.levels.size:  # people whom the share leaves with nothing are not read
         calibration = replace(
             calibration,
@@ -222,9 +224,7 @@ def _candidate(mechanism: Mechanism, task: Task, spec: Spec) -> Candidate:
     return Candidate(mechanism.name, calibration.note, spec, calibration, prediction)
 
 
-def _choose(
-    candidates: tuple[Candidate, ...], query: Additive, spec: Spec, mechanism: str
-) -> tuple[Candidate | str, str]:
+def _choose(candidates: tuple[Candidate, ...], query: Query, spec: Spec, mechanism: str) -> tuple[Candidate | str, str]:
     """A candidate, or the name of an answer that needs no data; with the reason."""
     if mechanism != "auto":
         chosen = next(c for c in candidates if c.mechanism == mechanism)
@@ -253,12 +253,12 @@ def _choose(
     return best, "lowest predicted error"
 
 
-def _idle(query: Additive, people: int) -> float:
+def _idle(query: Query, people: int) -> float:
     """Error of the middle, at worst."""
     return query.size(people) * sqrt(query.idle / query.outputs)
 
 
-def _without_data(how: str, query: Additive, people: int) -> Prediction:
+def _without_data(how: str, query: Query, people: int) -> Prediction:
     if how == "public":
         value = float(people)
         return Prediction(0.0, 0.0, None, fixed=(value, value))

@@ -7,7 +7,7 @@ from typing import Any
 
 import accord
 from accord.planning import Plan
-from accord.query import Interval
+from accord.query import Answer, Interval
 from accord.release import Release
 from accord.spec import Spec, level_text
 
@@ -39,13 +39,12 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def release_document(release: Release, confidence: float = 0.95) -> dict[str, Any]:
-    value = release.value
     return {
         "schema": SCHEMA,
         "accord": accord.__version__,
         "time": release.time.isoformat(),
         **_decision(release.plan),
-        "value": {str(cell): v for cell, v in value.items()} if isinstance(value, dict) else value,
+        "value": _value(release.value),
         "interval": {
             "confidence": confidence,
             "about": "these people",
@@ -77,5 +76,16 @@ def _charges(spec: Spec, charges: list[int]) -> list[dict[str, Any]]:
     ]
 
 
+def _value(value: Answer) -> Any:
+    """Dates as ISO text, cells by their names."""
+    if isinstance(value, dict):
+        return {str(cell): v for cell, v in value.items()}
+    if isinstance(value, list):
+        return [_value(v) for v in value]
+    return value if isinstance(value, float) else value.isoformat()
+
+
 def _interval(interval: Interval) -> Any:
-    return {str(cell): list(ends) for cell, ends in interval.items()} if isinstance(interval, dict) else list(interval)
+    if isinstance(interval, dict):
+        return {str(cell): list(ends) for cell, ends in interval.items()}
+    return [list(ends) for ends in interval] if isinstance(interval, list) else list(interval)

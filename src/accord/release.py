@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import PlanError, QueryError, SourceError
+from accord.errors import TABLE_CHANGED, PlanError, QueryError, SourceError
 from accord.mechanisms import ALL
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, plan
-from accord.query import Additive, Answer, Interval, Query
+from accord.query import Answer, Interval, Query
 from accord.summary import Summary
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class Release:
 
     plan: Plan
     value: Answer
-    """A number; {cell: number} for a histogram. Unbiased, so that it can lie outside the bounds where the noise is large."""
+    """A number (unbiased, so that it can lie outside the bounds where the noise is large); {cell: number} for a histogram; for a quantile a
+    point of the grid, a date of dates; a list for several quantiles."""
     time: datetime
 
     @property
@@ -60,7 +61,13 @@ class Release:
         return release_text(self)
 
     def __repr__(self) -> str:
-        value = f"{self.value:.6g}" if isinstance(self.value, float) else f"{len(self.value)} cells"
+        value = (
+            f"{self.value:.6g}"
+            if isinstance(self.value, float)
+            else f"{len(self.value)} cells"
+            if isinstance(self.value, dict)
+            else str(self.value)
+        )
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, rmse {self.rmse:.6g}>"
 
 
@@ -84,17 +91,16 @@ def release(
             )
         # the same levels, under this table's names of tiers
         decided = asked if asked.spec.tiers == table.spec().tiers else replace(asked, spec=table.spec())
-    elif isinstance(asked, Additive):
+    elif isinstance(asked, Query):
         summary = (
             table._summary(asked) if not table.known else None
         )  # levels and values from one scan; the plan sees the levels
-        decided = plan(table.spec(), asked, mechanism, share, t=t, neighbors=table.neighbors)
+        decided = plan(table.spec(), asked, mechanism, share, t=t, neighbors=table.neighbors, notes=table._check(asked))
     else:
         raise QueryError(
-            f"a release answers a query or a plan, not {type(asked).__name__}. Make one with accord.mean, sum, count or histogram."
+            f"a release answers a query or a plan, not {type(asked).__name__}. Make one with accord.mean or its siblings."
         )
     if decided.mechanism not in NO_DATA and summary is None:
-        assert isinstance(decided.query, Additive)
         summary = table._summary(decided.query)
     return Release(decided, _answer(decided, summary, SECURE), datetime.now(UTC))
 
@@ -102,14 +108,11 @@ def release(
 def _answer(decided: Plan, summary: Summary | None, noise: Noise) -> Answer:
     """The one seam where noise comes in."""
     query, people = decided.query, decided.spec.total
-    assert isinstance(query, Additive)
     if decided.mechanism == "public":
         return float(people)
     if decided.mechanism == "midpoint":
         return query.middle(people)
     if summary is None or not (summary.people == decided.spec.people).all():
-        raise SourceError(
-            "the table has changed since its levels were read. Open it again with accord.table and plan again."
-        )
+        raise SourceError(TABLE_CHANGED)
     mechanism = next(m for m in ALL if m.name == decided.mechanism)
-    return query.finish(mechanism.answer(summary, decided.calibration, query, noise), people)
+    return query.finish(mechanism.way(query).answer(summary, decided.calibration, query, noise), people)

@@ -98,12 +98,21 @@ def read_tiers(tiers: Mapping[Any, float]) -> dict[str, int]:
             raise SpecError(f"tier {name!r} is declared twice. Give each tier one level.")
         try:
             levels[name] = int(to_micro(level))
+            if levels[name] == 0 and level != 0:
+                raise SpecError("less than a millionth")
         except SpecError:
             raise SpecError(
-                f"tier {name!r} has the level {level!r}. A level is a number from 0 (opted out) to "
+                f"tier {name!r} has the level {level!r}. A level is 0 (opted out), a number from a millionth to "
                 f"{LARGEST // MICRO}, or inf (public)."
             ) from None
     return levels
+
+
+def total_of(charges: IntArray, people: IntArray) -> int:
+    """Σ charge·people, exactly."""
+    if float(charges.astype(np.float64) @ people) < 2.0**62:
+        return int(charges @ people)
+    return sum(c * n for c, n in zip(charges.tolist(), people.tolist(), strict=True))
 
 
 class Spec:

@@ -1,7 +1,7 @@
 """Summary: the exact integers that a plan needs from the data, and nothing else of it.
 
-One shape so far: for each level of the Spec, how many people, and the sum of their integers for each output of the query. One
-Summary serves every additive mechanism. It is private: it never leaves a release.
+One shape serves everything so far: for each level of the Spec, how many people, and a sum of integers for each output of the query (or
+the number of people at each point of its grid). It is private: it never leaves a release.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from accord.spec import IntArray
+from accord.spec import IntArray, total_of
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,13 @@ class Summary:
     people: IntArray
     """Of each level, ascending, without the opted-out."""
     outputs: int
+    """How many outputs, or points."""
     level: IntArray
     """Of each entry: which level,"""
     output: IntArray
-    """which output,"""
-    amount: list[int]
-    """and the sum there. Python integers: they can be of any size. Entries that are not there are 0."""
+    """which output or point,"""
+    amount: Any
+    """and the sum there: an array of 64-bit or of Python's own integers. Entries that are not there are 0."""
 
     def __repr__(self) -> str:
         return f"<Summary of {self.outputs} outputs by {self.people.size} levels>"
@@ -33,20 +35,25 @@ class Summary:
     def weighted(self, weights: IntArray) -> list[int]:
         """Σ weight·amount for each output, exactly."""
         sums = [0] * self.outputs
-        per_entry = weights[self.level].tolist()
-        if self.outputs == 1:
-            return [sum(w * a for w, a in zip(per_entry, self.amount, strict=True))]
-        for k, w, a in zip(self.output.tolist(), per_entry, self.amount, strict=True):
+        for k, w, a in zip(self.output.tolist(), weights[self.level].tolist(), self.amount.tolist(), strict=True):
             sums[k] += w * a
+        return sums
+
+    def at_points(self, weights: IntArray) -> Any:
+        """Σ weight·people at each point, exactly: an array of 64-bit integers, or of Python's own where those are too small."""
+        wide = total_of(weights, self.people) >= 2**62
+        sums = np.zeros(self.outputs, dtype=object if wide else np.int64)
+        per_entry = weights[self.level].astype(object if wide else np.int64)
+        np.add.at(sums, self.output, per_entry * self.amount)
         return sums
 
     def rows(self) -> Iterator[list[int]]:
         """The sums of each level, one after the other."""
         order = np.argsort(self.level, kind="stable")
-        outputs = self.output[order].tolist()
+        outputs, amounts = self.output[order].tolist(), self.amount[order].tolist()
         starts = np.searchsorted(self.level[order], np.arange(self.people.size + 1)).tolist()
         for first, last in pairwise(starts):
             row = [0] * self.outputs
             for i in range(first, last):
-                row[outputs[i]] += self.amount[order[i]]
+                row[outputs[i]] += amounts[i]
             yield row

@@ -12,12 +12,15 @@ import numpy as np
 
 from accord import planning, release
 from accord.engines import Engine, Kind, open_source, sql
-from accord.errors import SourceError, SpecError, did_you_mean
+from accord.errors import TABLE_CHANGED, QueryError, SourceError, SpecError, did_you_mean
 from accord.planning import NEIGHBORS, Plan
-from accord.query import Additive, Histogram, Query
+from accord.query import Histogram, OnGrid, Order, Query
 from accord.release import Release
 from accord.spec import LARGEST, MICRO, IntArray, Spec, read_tiers, to_float, to_micro
 from accord.summary import Summary
+
+_FEW_LEVELS = 64
+_MANY_CELLS = 1_000
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ class _Levels:
             )
         for name in unknown:
             count = int(people[~missing][known == name].sum())
-            raise SpecError(f"tier {name!r} of {count} people is not declared: {did_you_mean(name, self.tiers)}")
+            raise SpecError(
+                f"tier {name!r} of {count} people is not declared. Give it a level (0: opted out), or correct it: {did_you_mean(name, self.tiers)}"
+            )
         micro[~missing] = np.array([self.tiers[name] for name in names.tolist()], dtype=np.int64)[where]
         return micro
 
@@ -70,7 +75,10 @@ class _Levels:
     def _refuse(levels: Any, people: IntArray, total: int) -> None:
         """Like `to_micro`, but counting people instead of distinct levels."""
         for bad, what in (
-            (np.isnan(levels), "NaN or not a number"),
+            (
+                np.isnan(levels),
+                "NaN or not a number (names of tiers are declared: tiers={'strict': 0.1, 'public': inf})",
+            ),
             (levels < 0, "negative"),
             (
                 (levels > LARGEST / MICRO) & ~np.isinf(levels),
@@ -87,9 +95,14 @@ class _Levels:
 class Table:
     """People, opened. Made by `accord.table`."""
 
-    def __init__(self, engine: Engine, levels: _Levels, user: str | None, neighbors: str) -> None:
+    def __init__(
+        self, engine: Engine, levels: _Levels, user: str | None, neighbors: str, level_column: str | None = None
+    ) -> None:
         self._engine, self._levels, self._user, self.neighbors = engine, levels, user, neighbors
+        self._level_column = level_column
         self._spec: Spec | None = None
+        # Levels as they stand in the table (the first of them), and in millionths.
+        self._raw: tuple[list[Any], IntArray] = ([], np.zeros(0, dtype=np.int64))
 
     @property
     def columns(self) -> dict[str, Kind]:
@@ -105,15 +118,14 @@ class Table:
         """The public levels, read once and kept."""
         if self._spec is None:
             found = self._engine.fetch(sql.levels(self._engine.source, self._levels.expression))
-            self._keep(self._levels.decode(found["level"], found["people"]), found["people"])
+            self._keep(found["level"], self._levels.decode(found["level"], found["people"]), found["people"])
         assert self._spec is not None
         return self._spec
 
     def plan(self, query: Query, mechanism: str = "auto", share: float = 1.0, *, t: float | None = None) -> Plan:
         """Compare every mechanism for a query; see `accord.plan`. Reads no value."""
-        if isinstance(query, Query):
-            sql.check(query, self._engine.columns)
-        return planning.plan(self.spec(), query, mechanism, share, t=t, neighbors=self.neighbors)
+        notes = self._check(query)
+        return planning.plan(self.spec(), query, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
 
     def release(
         self, query: Query | Plan, mechanism: str = "auto", share: float = 1.0, *, t: float | None = None
@@ -126,41 +138,67 @@ class Table:
             share: the fraction of everyone's level that may be spent.
             t: the level of `threshold`; the best one if left out.
         """
-        asked = query.query if isinstance(query, Plan) else query
-        if isinstance(asked, Query):
-            sql.check(asked, self._engine.columns)
+        self._check(query.query if isinstance(query, Plan) else query)
         return release.release(self, query, mechanism, share, t=t)
 
-    def _summary(self, query: Additive) -> Summary:
+    def _check(self, query: Any) -> tuple[str, ...]:
+        """Refuse what this table cannot answer, by names and kinds of columns; what else must be taken for granted here."""
+        if not isinstance(query, Query):
+            return ()  # `plan` and `release` say so
+        sql.check(query, self._engine.columns)
+        if self._level_column in query.columns:
+            raise QueryError(
+                f"column {self._level_column!r} holds the levels, which are public and decide everyone's weight. Look at spec() for how many have which."
+            )
+        if not isinstance(query, OnGrid) or self._engine.columns[query.column] != "untyped":
+            return ()
+        example = "number such as 1234.5 (text, 1.234,5, $5)" if query.kind == "number" else "date such as 2026-01-31"
+        return (f"{query.column} is read from a file without types: what is not a {example} is missing",)
+
+    def _summary(self, query: Query) -> Summary:
         """The exact integers behind a query. Private: for `release` alone."""
         how, source = self._levels, self._engine.source
         cell = sql.cell(query, self._engine.columns, how.read)
-        if isinstance(query, Histogram):
-            found = self._engine.fetch(sql.by_level_and_cell(source, how.expression, cell))
-            cells, amounts = found["cell"], found["people"].tolist()
+        points = query.points if isinstance(query, Order) else query.outputs
+        missing = query.missing_cell if isinstance(query, OnGrid) else None
+        if isinstance(query, Histogram | Order):
+            micro, people, cells = self._by_cell(cell, points, missing)
+            amounts: Any = people
+        else:
+            found = self._engine.fetch(sql.by_level(source, how.expression, cell, missing or 0), wide="total")
+            people, amounts = found["people"], np.array(found["total"], dtype=object)
+            micro, cells = how.decode(found["level"], people), np.zeros(people.size, dtype=np.int64)
+            if self._spec is None:
+                self._keep(found["level"], micro, people)
+        spec = self.spec()
+        if Spec(micro, people) != spec:
+            raise SourceError(TABLE_CHANGED)
+        kept = np.flatnonzero((micro > 0) & (cells >= 0))
+        return Summary(spec.people, points, np.searchsorted(spec.micro, micro[kept]), cells[kept], amounts[kept])
+
+    def _by_cell(self, cell: str, cells: int, missing: int | None) -> tuple[IntArray, IntArray, IntArray]:
+        """Level, people and cell of each group; −1: in no cell.
+
+        With few levels and many cells, level and cell are one small integer, which the engine groups twice as fast; that takes the levels beforehand.
+        """
+        self.spec()
+        raw, micro = self._raw
+        nowhere = cells if missing is None else missing
+        if micro.size > _FEW_LEVELS or cells < _MANY_CELLS:
+            found = self._engine.fetch(sql.by_level_and_cell(self._engine.source, self._levels.expression, cell))
+            group = np.ma.filled(found["cell"], nowhere).astype(np.int64)
+            levels, people = self._levels.decode(found["level"], found["people"]), found["people"]
         else:
             found = self._engine.fetch(
-                sql.by_level(source, how.expression, cell, getattr(query, "missing_cell", 0)), wide="total"
+                sql.by_code(self._engine.source, self._levels.expression, raw, cell, nowhere, cells)
             )
-            cells, amounts = np.zeros(found["people"].size, dtype=np.int64), found["total"]
-        micro = how.decode(found["level"], found["people"])
-        if self._spec is None:
-            self._keep(micro, found["people"])
-        now, spec = Spec(micro, found["people"]), self.spec()
-        if now != spec:
-            raise SourceError(
-                "the table has changed since its levels were read. Open it again with accord.table and plan again."
-            )
-        entries = np.flatnonzero((micro > 0) & ~np.ma.getmaskarray(cells))
-        return Summary(
-            spec.people,
-            query.outputs,
-            np.searchsorted(spec.micro, micro[entries]),
-            np.ma.getdata(cells)[entries].astype(np.int64),
-            [amounts[i] for i in entries.tolist()],
-        )
+            group, codes = np.divmod(found["code"].astype(np.int64), micro.size + 1)
+            if (codes == micro.size).any():  # a level that was not there before
+                raise SourceError(TABLE_CHANGED)
+            levels, people = micro[codes], found["people"]
+        return levels, people, np.where(group == cells, -1, group)
 
-    def _keep(self, micro: IntArray, people: IntArray) -> None:
+    def _keep(self, raw: Any, micro: IntArray, people: IntArray) -> None:
         if self._user is not None:
             extra = int(self._engine.fetch(sql.repeated(self._engine.source, self._user))["extra"][0])
             if extra:
@@ -168,6 +206,14 @@ class Table:
                     f"{extra} rows are of a person who has another row, or of nobody ({self._user!r} is NULL). "
                     "One row is one person here: reduce the table to one row a person first."
                 )
+        missing = np.ma.getmaskarray(raw)
+        self._raw = (
+            [
+                None if absent else x
+                for x, absent in zip(np.ma.getdata(raw)[: _FEW_LEVELS + 1].tolist(), missing.tolist(), strict=False)
+            ],
+            micro,
+        )
         self._spec = Spec(micro, people, self._levels.tiers)
 
     def __repr__(self) -> str:
@@ -218,7 +264,13 @@ def table(
     for name in (None if isinstance(epsilon, Real) else epsilon, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
-    return Table(engine, _levels(engine.columns, epsilon, tiers, default), user, neighbors)
+    return Table(
+        engine,
+        _levels(engine.columns, epsilon, tiers, default),
+        user,
+        neighbors,
+        epsilon if isinstance(epsilon, str) else None,
+    )
 
 
 def _levels(

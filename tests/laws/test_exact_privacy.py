@@ -3,7 +3,8 @@
 A release is a function of the data's integers and of independent discrete Laplace draws. If, for neighboring tables D and D′,
 shifting the draws by s gives the same output for every draw, then the log ratio of probabilities is at most Σ|s_k|/scale_k, and
 it is attained by draws far enough on one side. So for every person, every neighbor and every mechanism, the shift is computed from
-the real code with fixed draws, and its cost is compared with the charge as rational numbers.
+the real code with fixed draws, and its cost is compared with the charge as rational numbers. (Mechanisms that choose instead of adding
+noise: test_exact_selection.py.)
 """
 
 from dataclasses import replace
@@ -34,7 +35,7 @@ def loss(mechanism, plan, rows, person, value):
 
     def output(data, *draws):
         noise = Fixed(*draws)
-        return mechanism.answer(summary_of(spec, query, data), calibration, query, noise), noise.scales
+        return mechanism.way(query).answer(summary_of(spec, query, data), calibration, query, noise), noise.scales
 
     base, scales = output(rows)
     other, scales_there = output(changed)
@@ -84,7 +85,7 @@ def worst_losses(mechanism, plan):
 
 @pytest.mark.parametrize("query", SMALL)
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("mechanism", ALL, ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", [m for m in ALL if m.name != "pe"], ids=lambda m: m.name)
 def test_the_loss_is_exactly_the_charge(mechanism, spec, query):
     candidate = next(c for c in accord.plan(SPECS[spec], SMALL[query]).candidates if c.mechanism == mechanism.name)
     if candidate.rmse is None:
@@ -96,7 +97,7 @@ def test_the_loss_is_exactly_the_charge(mechanism, spec, query):
             assert lost == Fraction(charge, MICRO)
 
 
-@pytest.mark.parametrize("mechanism", ALL, ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", [m for m in ALL if m.name not in ("rank", "pe")], ids=lambda m: m.name)
 def test_the_check_has_teeth(mechanism):
     """Half the noise is found out, for every mechanism."""
 
@@ -106,12 +107,13 @@ def test_the_check_has_teeth(mechanism):
 
     def bad(summary, calibration, query, noise):
         half = Half(*noise.draws)
-        answer = mechanism.answer(summary, calibration, query, half)
+        answer = mechanism.way(query).answer(summary, calibration, query, half)
         noise.scales = half.scales
         return answer
 
     plan = accord.plan(SPECS["two levels"], accord.count(where="x > 0"), mechanism.name)
-    lost = worst_losses(replace(mechanism, answer=bad), plan)
+    way = replace(mechanism.way(plan.query), answer=bad)
+    lost = worst_losses(replace(mechanism, ways=(way,)), plan)
     assert any(
         loss > Fraction(charge, MICRO) for charge, loss in zip(plan.calibration.charges.tolist(), lost, strict=True)
     )

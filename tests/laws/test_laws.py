@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from noises import Fixed
-from strategies import QUERIES, finite_specs, person_values, queries, specs, summary_of
+from strategies import QUERIES, additive_queries, finite_specs, person_values, queries, specs, summary_of
 
 import accord
 from accord import release
@@ -47,27 +47,63 @@ def test_charges_are_at_most_the_levels_times_the_share(name, spec, query, share
 
 @pytest.mark.parametrize("name", NAMES)
 @given(spec=specs, query=queries, data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=60)
 def test_zero_noise_gives_the_plain_weighted_statistic(name, spec, query, data):
     small = accord.Spec(spec.micro, np.minimum(spec.people, 4))
     plan = planned(small, query, name)
     if plan is None:
         return
     rows = data.draw(st.lists(st.sampled_from(person_values(query)), min_size=small.total, max_size=small.total))
-    weights = np.repeat(plan.calibration.weights, small.people)
     value = release._answer(plan, summary_of(small, query, rows), Fixed())
+    if query.unit == "percentile points":
+        found = value if isinstance(value, list) else [value]
+        wanted = [
+            float(query.low + query.step * round(k)) for k in plain_quantiles(name, plan, [row[0] for row in rows])
+        ]
+        assert found == sorted(wanted)
+        return
+    weights = np.repeat(plan.calibration.weights, small.people)
     value = list(value.values()) if isinstance(value, dict) else [value]
     for k, got in enumerate(value):
         x = np.array([float(row[k]) for row in rows])
         x = x if query.statistic in ("count", "histogram") else float(query.low) + float(query.step) * x
-        assert got == pytest.approx(
-            query.size(small.total) * float(weights @ x),
-            rel=1e-9,
-            abs=1e-9 * query.size(small.total) * (1 + np.abs(x).max()),
-        )
+        size = query.size(small.total)
+        assert got == pytest.approx(size * float(weights @ x), rel=1e-9, abs=1e-9 * size * (1 + np.abs(x).max()))
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n != "fallah"])
+def plain_quantiles(name, plan, x):
+    """What a mechanism without noise should choose: by the definition, person by person."""
+    spec, query, ps = plan.spec, plan.query, plan.calibration.ps
+    x, level = np.array(x), np.repeat(np.arange(spec.micro.size), spec.people)
+    if name == "pe":
+        if query.statistic in ("min", "max"):
+            return [x.min() if query.statistic == "min" else x.max()]
+        return [np.sort(x)[min(int(p * x.size), x.size - 1)] for p in ps]
+    if name == "mix":
+        beta = plan.calibration.weights * spec.people
+        public = spec.micro == PUBLIC
+        parts = [
+            [best_point(query, x[level == j], np.ones((level == j).sum()), p, public[j]) for j in range(beta.size)]
+            for p in ps
+        ]
+        return [sum(b * k for b, k in zip(beta, row, strict=True)) / beta.sum() for row in parts]
+    c = plan.calibration.charges
+    public = c[-1] == PUBLIC
+    weights = ((c == PUBLIC) if public else c)[level].astype(float)
+    return [best_point(query, x, weights, p, public) for p in ps]
+
+
+def best_point(query, x, weights, p, public):
+    """The point with the least weight on the wrong side: the first of them, or the one in the middle where there is no noise at all."""
+    total, p = weights.sum(), float(p)
+    off = [
+        max(0.0, weights[x < r].sum() - p * total, weights[x > r].sum() - (1 - p) * total) for r in range(query.points)
+    ]
+    best = np.flatnonzero(np.isclose(off, min(off), rtol=0, atol=1e-9 * total))
+    return int(best[best.size // 2] if public else best[0])
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("fallah", "rank", "pe")])
 @given(micro=st.integers(1_000, 3_000_000), people=st.integers(1, 10_000))
 def test_equal_levels_are_the_homogeneous_case(name, micro, people):
     epsilon = micro / 1e6
@@ -76,6 +112,21 @@ def test_equal_levels_are_the_homogeneous_case(name, micro, people):
     assert dict(plan.charges) == {epsilon: epsilon}
     assert plan.rmse / query.size(people) == pytest.approx(sqrt(16 / people + 2 * (8 / (epsilon * people)) ** 2))
     assert plan.rmse_here / query.size(people) == pytest.approx(sqrt(2) * 8 / (epsilon * people))
+
+
+@given(micro=st.integers(100_000, 1_000_000), people=st.integers(1_000, 10_000))
+def test_equal_levels_are_the_homogeneous_case_of_ranks(micro, people):
+    """All of them are the exponential mechanism then."""
+    query = accord.median("x", bounds=(0, 100))
+    plans = {
+        name: planned(accord.Spec.from_groups({micro / 1e6: people}), query, name)
+        for name in ("minimum", "threshold", "rank", "mix", "pe")
+    }
+    assert {tuple(p.charges.values()) for p in plans.values()} == {(micro / 1e6,)}
+    for name, plan in plans.items():
+        assert plan.rmse_here == pytest.approx(
+            100 * sqrt(8) / (micro / 1e6 * people), rel=0.05 if name == "pe" else 1e-9
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -94,7 +145,7 @@ def test_order_of_people_is_irrelevant(name, levels, query, random):
         assert (dict(one.charges), one.rmse, one.rmse_here) == (dict(other.charges), other.rmse, other.rmse_here)
 
 
-@given(spec=finite_specs, query=queries, data=st.data())
+@given(spec=finite_specs, query=additive_queries, data=st.data())
 def test_more_budget_never_predicts_worse_for_affine(spec, query, data):
     raised = [level * data.draw(st.sampled_from([1, 1, 1.5, 20, inf])) for level in spec.levels]
     more = {}
@@ -104,15 +155,15 @@ def test_more_budget_never_predicts_worse_for_affine(spec, query, data):
     assert after <= before * (1 + 1e-9)
 
 
-@given(spec=specs, query=queries, share=shares)
+@given(spec=specs, query=additive_queries, share=shares)
 def test_affine_predicts_no_more_than_any_other_weighted_mean(spec, query, share):
-    """`stretch` is no weighted mean: its weights add up to less than 1, which shrinks the noise at the price of a bias."""
+    """`stretch` is no weighted mean: its weights add up to less than 1, which shrinks the noise at the price of a bias. Nor is `pe`."""
     if min(spec.levels) * share < 1e-3:  # where a millionth is coarse
         return
     candidates = accord.plan(spec, query, share=share).candidates
     affine = next(c.rmse for c in candidates if c.mechanism == "affine")
     for c in candidates:
-        assert c.rmse is None or c.mechanism == "stretch" or affine <= c.rmse * (1 + 1e-9), c.mechanism
+        assert c.rmse is None or c.mechanism in ("stretch", "pe") or affine <= c.rmse * (1 + 1e-9), c.mechanism
 
 
 @given(spec=specs, query=queries)

@@ -108,11 +108,11 @@ QUERIES = {
     "column 'v' holds numbers, and 'a' is not one. Compare it with a number, such as 30.": lambda: people().plan(
         accord.count(where="v = 'a'")
     ),
-    "a release answers a query or a plan, not str. Make one with accord.mean, sum, count or histogram.": lambda: (
+    "a release answers a query or a plan, not str. Make one with accord.mean or its siblings.": lambda: (
         people().release("mean of v")
     ),
-    "a plan is made for a query, not for str. Make one with accord.mean, sum, count or histogram.": lambda: (
-        people().plan("mean of v")
+    "a plan is made for a query, not for str. Make one with accord.mean or its siblings.": lambda: people().plan(
+        "mean of v"
     ),
     "confidence=1 is not between 0 and 1. Ask for 0.95, for example.": lambda: people().release(MEAN).interval(1),
     "confidence=0 is not between 0 and 1. Ask for 0.95, for example.": lambda: people().release(MEAN).interval(0),
@@ -122,7 +122,7 @@ SPECS = {
     f"1 of 3 people have a level that is negative. {RULE} Correct them, or leave these people out.": lambda: people(
         e=[1, -0.5, 2]
     ).spec(),
-    f"2 of 3 people have a level that is NaN or not a number. {RULE} Correct them, or leave these people out.": lambda: (
+    f"2 of 3 people have a level that is NaN or not a number (names of tiers are declared: tiers={{'strict': 0.1, 'public': inf}}). {RULE} Correct them, or leave these people out.": lambda: (
         people(e=[1, nan, nan]).plan(MEAN)
     ),
     "1 of 3 people have no level (NULL). Give default=, or leave them out of the table.": lambda: people(
@@ -137,10 +137,10 @@ SPECS = {
         people(v=["a", "b", "c"], epsilon="v")
     ),
     "tier '1' is declared twice. Give each tier one level.": lambda: people(tiers={1: 0.1, "1": 0.2}),
-    "tier 'strct' of 2 people is not declared: did you mean 'strict'? Known: 'strict', 'public'.": lambda: people(
-        e=["strict", "strct", "strct"], tiers={"strict": 0.1, "public": inf}
-    ).spec(),
-    "tier 'strict' has the level -1. A level is a number from 0 (opted out) to 1000000, or inf (public).": lambda: (
+    "tier 'strct' of 2 people is not declared. Give it a level (0: opted out), or correct it: did you mean 'strict'? Known: 'strict', 'public'.": lambda: (
+        people(e=["strict", "strct", "strct"], tiers={"strict": 0.1, "public": inf}).spec()
+    ),
+    "tier 'strict' has the level -1. A level is 0 (opted out), a number from a millionth to 1000000, or inf (public).": lambda: (
         people(tiers={"strict": -1})
     ),
     "tiers= is empty. Give each tier a level, such as {'strict': 0.1, 'public': inf}.": lambda: people(tiers={}),
@@ -149,7 +149,7 @@ SPECS = {
         people(epsilon=1.0, tiers={"strict": 1})
     ),
 }
-NAMES = "'auto', 'minimum', 'threshold', 'proportional', 'affine', 'fallah', 'stretch', 'mix'"
+NAMES = "'auto', 'minimum', 'threshold', 'proportional', 'affine', 'fallah', 'stretch', 'mix', 'rank', 'pe'"
 PLANS = {
     f"there is no mechanism 'treshold': did you mean 'threshold'? Known: {NAMES}.": lambda: people().plan(
         MEAN, "treshold"
@@ -164,7 +164,7 @@ PLANS = {
     "t= is the level of the threshold mechanism. Add mechanism='threshold', or leave t= out.": lambda: people().plan(
         MEAN, t=1
     ),
-    "threshold cannot answer the mean of v: nobody allows t = 4; the largest level is 3. Use one of minimum, proportional, affine, fallah, mix, or 'auto'.": (
+    "threshold cannot answer the mean of v: nobody allows t = 4; the most that a person may be charged here (share × level) is 3. Use one of minimum, proportional, affine, fallah, mix, or 'auto'.": (
         lambda: people().release(MEAN, "threshold", t=4)
     ),
     "t=0 is not a level. Give a number of at least a millionth, or inf for public people only.": lambda: people().plan(
@@ -316,7 +316,7 @@ def test_a_file_with_a_header_and_no_rows_has_nobody_to_ask(tmp_path):
 def test_text_among_the_numbers_of_a_csv_file_is_missing_in_a_value_and_refused_in_a_level(tmp_path):
     (tmp_path / "people.csv").write_text("e,v\ninf,10\ninf,unknown\n")
     assert accord.table(tmp_path / "people.csv", epsilon="e").release(MEAN).value == 30.0
-    with pytest.raises(SpecError, match=r"^1 of 2 people have a level that is NaN or not a number\."):
+    with pytest.raises(SpecError, match=r"^1 of 2 people have a level that is NaN or not a number"):
         accord.table(tmp_path / "people.csv", epsilon="v").spec()
 
 

@@ -40,7 +40,7 @@ def test_plan_lists_every_mechanism_and_its_reason():
         "refused",
         "κ = ",
         "lowest predicted error",
-        "1008 people opted out",
+        "1,008 people opted out",
     ):
         assert word in shown
 
@@ -74,6 +74,8 @@ def test_plan_as_json_names_every_candidate():
         "fallah": False,
         "stretch": True,
         "mix": False,
+        "rank": True,
+        "pe": True,
     }
     assert plan["reason"] and "value" not in plan
 

@@ -234,7 +234,7 @@ def test_tiers_must_not_be_empty():
 @pytest.mark.parametrize("level", [-1, nan, 1e7, "much", None])
 def test_a_tier_needs_a_level(level):
     assert refusal(read_tiers, {"a": 1, "b": level}) == (
-        f"tier 'b' has the level {level!r}. A level is a number from 0 (opted out) to 1000000, or inf (public)."
+        f"tier 'b' has the level {level!r}. A level is 0 (opted out), a number from a millionth to 1000000, or inf (public)."
     )
 
 

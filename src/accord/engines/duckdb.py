@@ -140,6 +140,7 @@ def _connect() -> Any:
     return duckdb.connect(
         config={
             "autoinstall_known_extensions": "false",
+            "perfect_ht_threshold": "20",  # small integers are grouped by index, without hashing
             "pandas_analyze_sample": "0",  # types guessed from values would make a person's value decide what can be asked
             "disabled_optimizers": "type_pushdown",  # has the CSV reader cast text to numbers and fail on the first that is none
         }

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime
+from typing import Any
 
 from accord.engines import Kind
 from accord.errors import QueryError, did_you_mean
-from accord.query import Count, Histogram, Mean, Query, where
+from accord.query import Count, Histogram, OnGrid, Query, where
 
 
 def quote(name: str) -> str:
@@ -41,6 +42,11 @@ def number(column: str, kind: Kind) -> str:
     return f"{'TRY_CAST' if kind == 'untyped' else 'CAST'}({quote(column)} AS DOUBLE)"
 
 
+def seconds(column: str) -> str:
+    """A date or timestamp as seconds since 1970; NULL where it is missing, infinite or too far away."""
+    return f"CAST(EXTRACT(EPOCH FROM TRY_CAST({quote(column)} AS TIMESTAMP)) AS DOUBLE)"
+
+
 def letters(column: str) -> str:
     """A column as text, compared letter by letter whatever its collation."""
     return f'CAST({quote(column)} AS VARCHAR) COLLATE "binary"'
@@ -62,6 +68,20 @@ def by_level_and_cell(source: str, level: str, cell: str) -> str:
     )
 
 
+def by_code(source: str, level: str, raw: list[Any], cell: str, nowhere: int, cells: int) -> str:
+    """People for each code = cell·(L + 1) + which of the L raw levels; L for another level, `nowhere` for a NULL cell."""
+    tests = (
+        f"level IS NULL THEN {k}" if x is None else f"level = {text(x) if isinstance(x, str) else double(x)} THEN {k}"
+        for k, x in enumerate(raw)
+    )
+    which = f"CASE {' '.join(f'WHEN {test}' for test in tests)} ELSE {len(raw)} END" if raw else "0"
+    kind = "INTEGER" if (cells + 1) * (len(raw) + 1) < 2**31 else "BIGINT"
+    return (
+        f"SELECT code, COUNT(*) AS people FROM (SELECT CAST(COALESCE(cell, {nowhere}) AS {kind}) * {len(raw) + 1} + {which} AS code "
+        f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells) AS codes GROUP BY code"
+    )
+
+
 def levels(source: str, level: str) -> str:
     """People for each raw level. No value is read."""
     return f"SELECT level, COUNT(*) AS people FROM (SELECT {level} AS level FROM {source}) AS levels GROUP BY level"
@@ -78,8 +98,13 @@ def check(query: Query, columns: Mapping[str, Kind]) -> None:
         if column not in columns:
             raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
     match query:
-        case Mean() | Histogram(edges=(_, *_)):
-            _need_number(query.column, columns[query.column], query.statistic)
+        case OnGrid() | Histogram(edges=(_, *_)):
+            _need(
+                query.kind if isinstance(query, OnGrid) else "number",
+                query.column,
+                columns[query.column],
+                query.statistic,
+            )
         case Histogram():
             for category in query.categories:
                 _equal(query.column, columns[query.column], category)
@@ -94,8 +119,8 @@ def cell(query: Query, columns: Mapping[str, Kind], read: str) -> str:
     group of their own, which is dropped. It stands last in each arm because that is the fastest place for it.
     """
     match query:
-        case Mean():
-            x = number(query.column, columns[query.column])
+        case OnGrid():
+            x = number(query.column, columns[query.column]) if query.kind == "number" else seconds(query.column)
             low, high, inverse = double(float(query.low)), double(float(query.high)), double(query.inverse)
             return (
                 f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN TRY_CAST(FLOOR(({x} - {low}) * {inverse} + 0.5) AS BIGINT) "
@@ -157,17 +182,19 @@ def _equal(column: str, kind: Kind, value: object) -> str:
 def _compare(column: str, kind: Kind, operator: str, value: object) -> str:
     """column operator value, for a literal of the column's own kind."""
     match kind, value:
-        case ("boolean", bool()):
+        case ("boolean" | "untyped", bool()):
             if operator in ("=", "<>"):
-                return f"({quote(column)} {operator} {str(value).upper()})"
+                return f"(TRY_CAST({quote(column)} AS BOOLEAN) {operator} {str(value).upper()})"
             raise QueryError(f"column {column!r} is true or false; it can be compared by = and <> only.")
         case ("number" | "untyped", int() | float()) if not isinstance(value, bool):
             return f"({finite(column, kind)} {operator} {double(float(value))})"
+        case ("untyped", str()) if operator not in ("=", "<>"):  # a date, as text
+            return f"(TRY_CAST({quote(column)} AS TIMESTAMP) {operator} TIMESTAMP {text(_moment(column, value))})"
         case ("text" | "untyped", str()):
             if operator in ("=", "<>"):
                 return f"({letters(column)} {operator} {text(value)})"
             raise QueryError(
-                f"column {column!r} is text; it can be compared by =, <> and IN only, because engines order text differently."
+                f"column {column!r} is text; it can be compared by =, <> and IN only, because engines order text differently. If it holds dates or numbers, convert it first."
             )
         case ("date" | "timestamp", str()):
             return f"(TRY_CAST({quote(column)} AS TIMESTAMP) {operator} TIMESTAMP {text(_moment(column, value))})"
@@ -214,9 +241,17 @@ def _moment(column: str, value: str) -> str:
     return moment.isoformat(sep=" ")
 
 
-def _need_number(column: str, kind: Kind, statistic: str) -> None:
-    if kind not in ("number", "boolean", "untyped"):
+def _need(kind: str, column: str, found: Kind, statistic: str) -> None:
+    if kind == "number" and found not in ("number", "boolean", "untyped"):
+        hint = (
+            f"Give bounds that are dates to ask for its {statistic}."
+            if found in ("date", "timestamp") and statistic not in ("mean", "sum", "histogram")
+            else "Choose another column, or count with accord.histogram(…, categories=…)."
+        )
         raise QueryError(
-            f"column {column!r} holds {_PLURAL.get(kind, 'neither numbers nor text')}; a {statistic} needs numbers. "
-            "Choose another column, or count with accord.histogram(…, categories=…)."
+            f"column {column!r} holds {_PLURAL.get(found, 'neither numbers nor text')}; a {statistic} needs numbers. {hint}"
+        )
+    if kind != "number" and found not in ("date", "timestamp", "untyped"):
+        raise QueryError(
+            f"column {column!r} holds no dates, and the bounds are dates. Give bounds of the column's own kind."
         )

@@ -17,25 +17,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accord.mechanisms import charges
-from accord.mechanisms.record import Calibration, Mechanism, Refused, Task, total_of
-from accord.noise import Noise
+from accord.mechanisms.error import predict
+from accord.mechanisms.record import Calibration, Refused, Task, Way
 from accord.query import Additive, Count, Histogram, Mean, Sum
-from accord.spec import MICRO, PUBLIC, IntArray
-from accord.summary import Summary
+from accord.spec import MICRO, PUBLIC, IntArray, total_of
+
+if TYPE_CHECKING:
+    from accord.noise import Noise
+    from accord.summary import Summary
 
 ADDITIVE = (Mean, Sum, Count, Histogram)
 
 
-def _calibrate(charge: Callable[[Task], tuple[IntArray, str]]) -> Callable[[Task], Calibration]:
+def calibrate_by(charge: Callable[[Task], tuple[IntArray, str]]) -> Callable[[Task], Calibration]:
+    """Charges with the weights and the noise that follow from them."""
+
     def calibrate(task: Task) -> Calibration:
         c, note = charge(task)
         counted = c == PUBLIC if c[-1] == PUBLIC else c
         total = total_of(counted.astype(np.int64), task.people)
-        noise = 0.0 if c[-1] == PUBLIC else task.query.blur * MICRO**2 / float(total) ** 2
+        noise = 0.0 if c[-1] == PUBLIC else task.blur * MICRO**2 / float(total) ** 2
         return Calibration(c, counted / float(total), noise, note)
 
     return calibrate
@@ -70,7 +75,7 @@ def _stretch(task: Task) -> Calibration:
     return Calibration(
         c,
         c / (float(largest) * task.total),
-        task.query.blur * (MICRO / (float(largest) * task.total)) ** 2,
+        task.blur * (MICRO / (float(largest) * task.total)) ** 2,
         f"biased: counts {kept / task.total:.1%} of the sum",
         missing=task.total - kept,
     )
@@ -85,28 +90,8 @@ def _answer_stretch(summary: Summary, calibration: Calibration, query: Additive,
     return [Fraction(s, largest * n) - origin * (1 - kept / n) for s in _noisy(summary, c, query, noise)]
 
 
-def _record(name: str, paper: str, guarantee: str, charge: Callable[[Task], tuple[IntArray, str]]) -> Mechanism:
-    return Mechanism(name, paper, guarantee, ("replace",), ADDITIVE, _calibrate(charge), _answer)
+def weighted_mean(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
+    return Way(ADDITIVE, calibrate_by(charge), predict, _answer)
 
 
-MECHANISMS = (
-    _record("minimum", "[J] Definition 7; [C] UNI", "everyone loses the smallest level", charges.minimum),
-    _record(
-        "threshold",
-        "[J] Definition 8; [Z] Definition 6",
-        "those with ε ≥ t lose t, the others nothing",
-        charges.threshold,
-    ),
-    _record("proportional", "[C] III-A, PropDPM", "everyone loses their whole level", charges.proportional),
-    _record("affine", "[C] Algorithm 1, ADPM; [Z] Claim 1", "person i loses min(ε_i, τ)", charges.affine),
-    _record("fallah", "[C] IV-A, FME (reconstructed)", "person i loses min(ε_i, 1/√n)", charges.fallah),
-    Mechanism(
-        "stretch",
-        "[J] V-A, Alag.",
-        "everyone loses their whole level",
-        ("replace",),
-        (Sum, Count),
-        _stretch,
-        _answer_stretch,
-    ),
-)
+STRETCH = Way((Sum, Count), _stretch, predict, _answer_stretch)

@@ -29,11 +29,13 @@ def threshold(task: Task) -> tuple[IntArray, str]:
     """
     t = task.t
     if t is None:
-        errors = threshold_errors(as_floats(task.levels), task.people, task.query.variance, task.query.blur)
+        errors = threshold_errors(as_floats(task.levels), task.people, task.variance, task.blur)
         t = int(task.levels[np.argmin(errors)])
     read = task.levels >= t
     if not read.any():
-        raise Refused(f"nobody allows t = {level_text(t)}; the largest level is {level_text(int(task.levels[-1]))}")
+        raise Refused(
+            f"nobody allows t = {level_text(t)}; the most that a person may be charged here (share × level) is {level_text(int(task.levels[-1]))}"
+        )
     kept = int(task.people[read].sum())
     return np.where(read, t, 0), f"t = {level_text(t)}; reads {kept / task.total:.1%} of the people, at t"
 
@@ -50,7 +52,7 @@ def affine(task: Task) -> tuple[IntArray, str]:
 
     The predicted error falls before the real τ and rises after it, so the best whole number of millionths is next to it.
     """
-    ratio = task.query.blur / task.query.variance
+    ratio = task.blur / task.variance
     tau = clip(as_floats(task.levels), task.people, ratio)
     if tau == np.inf:
         return task.levels, "everyone is public: no noise"

@@ -16,7 +16,7 @@ from math import erfc, exp, inf, isinf, log, pi, sqrt
 import numpy as np
 
 from accord.mechanisms.record import Calibration, Task
-from accord.query import Additive, Answer, Interval, between
+from accord.query import Additive, Answer, Interval, Query
 
 
 @dataclass(frozen=True)
@@ -37,23 +37,36 @@ class Prediction:
     fixed: Interval | None = None
     """The interval, where it does not depend on the answer."""
 
+    centres: tuple[float, ...] = ()
+    """Of a query about ranks: the percentiles that were asked for. The interval is about them, and not about the value."""
+    listed: bool = False
+    looks: int = 1
+    """How many choices must all be within the interval."""
+    slack: float = 0.0
+    """Of a choice: what the number of points adds to the interval, so that it holds whatever the values are."""
+
     def interval(self, value: Answer, confidence: float) -> Interval:
         """About these people. The bias that κ bounds is not in it."""
         if self.fixed is not None:
             return self.fixed
-        alpha = 1 - confidence
+        alpha = (1 - confidence) / self.looks
         half = half_width(self.sampling, self.laplace, alpha)
         if self.several:  # lies between the Laplace and the normal law of the same variance
             half = max(half, half_width(sqrt(self.sampling**2 + 2 * self.laplace**2), 0.0, alpha))
-        below, above = self.shift[0] - half - self.rounding, self.shift[1] + half + self.rounding
+        half += self.rounding + self.slack
+        if self.centres:
+            ends = [(max(0.0, c - half), min(100.0, c + half)) for c in self.centres]
+            return ends if self.listed else ends[0]
+        below, above = self.shift[0] - half, self.shift[1] + half
         if isinstance(value, dict):
             return {cell: (v + below, v + above) for cell, v in value.items()}
-        return between(value + below, value + above)
+        assert isinstance(value, float)
+        return value + below, value + above
 
 
 def predict(task: Task, calibration: Calibration) -> Prediction:
     """The error of a calibrated additive mechanism."""
-    query: Additive = task.query
+    query: Query = task.query
     n, w, size = task.total, calibration.weights, query.size(task.total)
     outputs = query.outputs
     gap = w - 1 / n
@@ -61,8 +74,9 @@ def predict(task: Task, calibration: Calibration) -> Prediction:
     spread = float(task.people @ gap**2) + unread / n**2
     output_noise = calibration.noise / outputs
     laplace = size * sqrt(output_noise / 2)
-    population = query.variance / outputs * float(task.people @ w**2) + output_noise
+    population = task.variance / outputs * float(task.people @ w**2) + output_noise
     if calibration.missing:
+        assert isinstance(query, Additive)
         low, high = (query.finish([end], 1) for end in (Fraction(0), Fraction(query.span)))
         assert isinstance(low, float) and isinstance(high, float)
         bias = calibration.missing * max(abs(low), abs(high)) / n
@@ -74,7 +88,7 @@ def predict(task: Task, calibration: Calibration) -> Prediction:
             shift=(calibration.missing * low, calibration.missing * high),
             rounding=size * query.rounding,
         )
-    here = query.variance / outputs * spread + output_noise
+    here = task.variance / outputs * spread + output_noise
     return Prediction(
         rmse=size * sqrt(population),
         rmse_here=size * sqrt(here),

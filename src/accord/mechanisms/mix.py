@@ -1,4 +1,4 @@
-"""Mix: a Laplace mean for each level, combined. [F] §2; LDPE of [C] IV-A.
+"""Mix: a separate answer for each level, combined. [F] §2; LDPE of [C] IV-A.
 
 Neighbors  replace.
 Releases   for each level j, S_j + Z_j with S_j the sum over the people of that level and Z_j discrete Laplace of scale
@@ -7,27 +7,39 @@ Guarantee  person i of level j loses exactly ε_j: they are in S_j alone, which 
 Error      with V_j = σ²/n_j + v/(n_j·ε_j)²: the weights β_j ∝ 1/V_j give 1/Σ(1/V_j) about the population.
 Deviates   [F] writes the noise for values in [−r, r] as r/ε_j although n is public; under replace the sensitivity is the whole
            width, and r would lose 2ε_j. Here it is the width.
+
+Quantiles are chosen for each level by the exponential mechanism (rank.py with everyone at ε_j), and the points averaged with
+β_j ∝ 1/(p(1−p)/n_j + 8/(n_j·ε_j)²), the variances of ranks; [F] takes the mean's β. The average of points is post-processing.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from math import log, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accord.mechanisms.additive import ADDITIVE
-from accord.mechanisms.record import Calibration, Mechanism, Task
-from accord.noise import Noise
-from accord.query import Additive
+from accord.mechanisms.error import Prediction, predict
+from accord.mechanisms.rank import ANYWHERE, select
+from accord.mechanisms.record import Calibration, Refused, Task, Way
+from accord.query import Additive, Quantile
 from accord.spec import MICRO, PUBLIC
-from accord.summary import Summary
 from accord.theory import as_floats
+
+if TYPE_CHECKING:
+    from accord.noise import Noise
+    from accord.summary import Summary
+
+_MOST_LEVELS = 1_000
 
 
 def _calibrate(task: Task) -> Calibration:
     n, levels = task.people.astype(np.float64), as_floats(task.levels)
-    noise = task.query.blur / (n * levels) ** 2
-    beta = 1 / (task.query.variance / n + noise)
+    noise = task.blur / (n * levels) ** 2
+    beta = 1 / (task.variance / n + noise)
     beta /= beta.sum()
     return Calibration(
         task.levels, beta / n, float(beta**2 @ noise), f"{n.size} separate answers, combined", several=True
@@ -52,8 +64,55 @@ def _answer(summary: Summary, calibration: Calibration, query: Additive, noise: 
     return [s / whole for s in sums]
 
 
-MECHANISMS = (
-    Mechanism(
-        "mix", "[F] §2; [C] LDPE", "everyone loses their whole level", ("replace",), ADDITIVE, _calibrate, _answer
-    ),
-)
+def _calibrate_ranks(task: Task) -> Calibration:
+    if task.levels.size > _MOST_LEVELS:
+        raise Refused(
+            f"would choose a point for each of {task.levels.size} levels; more than {_MOST_LEVELS} are too many"
+        )
+    found = _calibrate(task)
+    note = found.note if _is_safe(task) else f"{found.note}; one of them {ANYWHERE}, and takes the average with it"
+    return replace(found, ps=task.query.ps, note=note)
+
+
+def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
+    """As for a mean, where every level is sure of its own. An average of points lies between the lowest and the highest of them, so that an
+    interval which holds all of them holds it, whatever the values are."""
+    query: Quantile = task.query
+    n, levels, parts = task.people.astype(np.float64), as_floats(task.levels), query.outputs
+    if not _is_safe(task):
+        off = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in query.ps)) / parts)
+        return replace(predict(task, calibration), rmse=off, rmse_here=off, fixed=query.possible(task.total))
+    return replace(
+        predict(task, calibration),
+        centres=tuple(100 * float(p) for p in query.ps),
+        listed=query.listed,
+        sampling=100 * sqrt(query.peak * float((1 / n).max())),
+        laplace=100 * 2 * parts * float((1 / (n * levels)).max()),
+        slack=100 * 2 * parts * log(query.points) * float((1 / (n * levels)).max()),
+        looks=n.size,
+    )
+
+
+def _is_safe(task: Task) -> bool:
+    """Whether no level may land anywhere: see rank.py."""
+    least = float(min(min(p, 1 - p) for p in task.query.ps))
+    weakest = float((task.people * np.minimum(as_floats(task.levels), 1e9)).min())
+    return bool(weakest * least >= 2 * task.query.outputs * log(task.query.points / 0.01))
+
+
+def _answer_ranks(summary: Summary, calibration: Calibration, query: Quantile, noise: Noise) -> list[Fraction]:
+    weights = [Fraction(w) * n for w, n in zip(calibration.weights.tolist(), summary.people.tolist(), strict=True)]
+    points = [Fraction(0)] * query.outputs
+    for j, (level, weight) in enumerate(zip(calibration.charges.tolist(), weights, strict=True)):
+        if not weight:
+            continue
+        alone = np.zeros_like(summary.people)
+        alone[j] = 1 if level == PUBLIC else level
+        at = summary.at_points(alone)
+        scale = None if level == PUBLIC else 2 * query.outputs * MICRO
+        points = [x + weight * select(at, p, noise, scale) for x, p in zip(points, query.ps, strict=True)]
+    return [x / sum(weights) for x in points]
+
+
+MEANS = Way(ADDITIVE, _calibrate, predict, _answer)
+RANKS = Way((Quantile,), _calibrate_ranks, _predict_ranks, _answer_ranks)

@@ -14,6 +14,7 @@ from accord.query import Query
 from accord.spec import IntArray
 
 if TYPE_CHECKING:
+    from accord.mechanisms.error import Prediction
     from accord.noise import Noise
     from accord.summary import Summary
 
@@ -34,6 +35,9 @@ class Task:
     query: Any
     t: int | None
     """The threshold that the user asked for, in millionths."""
+    variance: float
+    blur: float
+    """Of the query, unless a mechanism knows better."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Calibration:
     note: str
     several: bool = False
     """Whether the noise is a sum of several independent ones."""
+    ps: tuple[Fraction, ...] = ()
+    """The quantiles that are chosen, where the query is about ranks."""
     missing: float = 0.0
     """How many people's worth the mechanism leaves out of a sum, which biases it."""
 
@@ -60,22 +66,34 @@ class Calibration:
 
 
 @dataclass(frozen=True)
+class Way:
+    """How a mechanism answers one family of queries."""
+
+    answers: tuple[type[Query], ...]
+    calibrate: Callable[[Task], Calibration]
+    predict: Callable[[Task, Calibration], Prediction]
+    answer: Callable[[Summary, Calibration, Any, Noise], list[Fraction]]
+    """What the query's `finish` makes the answer of: noisy means of its integers, or points of its grid. Exact."""
+
+
+@dataclass(frozen=True)
 class Mechanism:
-    """One way to answer. `name` is permanent: receipts and ledgers store it."""
+    """One way to decide who is charged how much. `name` is permanent: receipts and ledgers store it."""
 
     name: str
     paper: str
     guarantee: str
     """In one line, with c_i for the charge of person i."""
     neighbors: tuple[str, ...]
-    answers: tuple[type[Query], ...]
-    calibrate: Callable[[Task], Calibration]
-    answer: Callable[[Summary, Calibration, Any, Noise], list[Fraction]]
-    """The noisy means of the query's integers, exactly."""
+    ways: tuple[Way, ...]
 
+    @property
+    def answers(self) -> tuple[type[Query], ...]:
+        return tuple(kind for way in self.ways for kind in way.answers)
 
-def total_of(charges: IntArray, people: IntArray) -> int:
-    """Σ charge·people, exactly."""
-    if float(charges.astype(np.float64) @ people) < 2.0**62:
-        return int(charges @ people)
-    return sum(c * n for c, n in zip(charges.tolist(), people.tolist(), strict=True))
+    def way(self, query: Query) -> Way:
+        """How it answers this; refuses what it cannot."""
+        for way in self.ways:
+            if isinstance(query, way.answers):
+                return way
+        raise Refused(f"answers {' and '.join(sorted({kind.statistic for kind in self.answers}))} only")

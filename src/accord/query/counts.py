@@ -39,8 +39,8 @@ class Count(Additive):
     def idle(self) -> float:
         return 0.25
 
-    def finish(self, means: Sequence[Fraction], people: int) -> Answer:
-        return float(people * means[0])
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        return float(people * found[0])
 
     def describe(self) -> dict[str, Any]:
         return {"statistic": self.statistic, "where": self.where}
@@ -104,8 +104,8 @@ class Histogram(Additive):
     def middle(self, people: int) -> Answer:
         return dict.fromkeys(self.cells, people / self.outputs)
 
-    def finish(self, means: Sequence[Fraction], people: int) -> Answer:
-        return {cell: float(people * mean) for cell, mean in zip(self.cells, means, strict=True)}
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        return {cell: float(people * mean) for cell, mean in zip(self.cells, found, strict=True)}
 
     def describe(self) -> dict[str, Any]:
         by = {"edges": [number_text(e) for e in self.edges]} if self.edges else {"categories": list(self.categories)}
@@ -159,7 +159,9 @@ def histogram(
         bounds = tuple(exact(e, "an edge") for e in _listed(edges, "edges"))
         if len(bounds) < 3 or any(a >= b for a, b in pairwise(bounds)):
             raise QueryError(
-                f"a histogram got {len(bounds)} edges. It needs at least three, in ascending order, such as edges=[0, 18, 65, 100]."
+                f"a histogram got {len(bounds)} edges"
+                + (" that are not in ascending order" if len(bounds) > 2 else "")
+                + ". It needs at least three, in ascending order, such as edges=[0, 18, 65, 100]."
             )
         texts = [number_text(b) for b in bounds]
         cells: tuple[Any, ...] = tuple(f"[{a}, {b})" for a, b in pairwise(texts))
@@ -202,12 +204,13 @@ def _categories(given: Any) -> tuple[Any, ...]:
         )
     if len(cells) < 2 or len(set(cells)) < len(cells):
         raise QueryError(
-            f"a histogram got {len(cells)} categories. It needs at least two, each once; for one, ask accord.count(where=…)."
+            f"a histogram got {len(cells)} categories, {len(set(cells))} of them different. It needs at least two, each once; "
+            "for one, ask accord.count(where=…)."
         )
     return cells
 
 
 def _listed(given: Any, what: str) -> tuple[Any, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise QueryError(f"{what}={given!r} is not a list. Give {what}=[…], one entry a cell.")
+        raise QueryError(f"{what}={given!r} is not a list. Give {what}=[…].")
     return tuple(given)

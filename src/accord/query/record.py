@@ -1,15 +1,15 @@
 """Queries: what is asked, with everything about it that is public. Frozen.
 
-An additive query maps each person to `outputs` integers from 0 to `span` and asks about their mean. What a plan needs of it:
+What a plan needs of any of them, to predict errors:
 
     outputs   how many numbers are released
-    span      the largest integer one person adds to one of them
-    reach     by how many spans one person can change all of them together (replace): 1, or 2 for someone who moves
-              between two cells of a histogram
     variance  σ² of one person, summed over the outputs, in the answer's units: from `std`, else the worst case
-    blur      variance of the noise at charge 1, summed over the outputs, in the answer's units: 2·(reach·width)² each
+    blur      variance of the noise at charge 1, summed over the outputs, in the answer's units
     peak      the largest variance that one output can have
-    size      what a mean is multiplied by to become the answer, for n people: 1 or n
+    size      what an error on the scale of `variance` is multiplied by to become one of the answer, for n people
+    idle      mean squared error of `middle` at worst, summed over the outputs
+
+An additive query maps each person to integers from 0 to `span`, one for each output, and asks about their means.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from math import isfinite
 from typing import Any, ClassVar, TypeAlias
 
 from accord.errors import QueryError
 
-Answer: TypeAlias = float | dict[Any, float]
-Interval: TypeAlias = tuple[float, float] | dict[Any, tuple[float, float]]
+Point: TypeAlias = float | date
+Answer: TypeAlias = Point | list[Point] | dict[Any, float]
+Ends: TypeAlias = tuple[float, float]
+Interval: TypeAlias = Ends | list[Ends] | dict[Any, Ends]
 
 
 @dataclass(frozen=True)
@@ -52,21 +55,8 @@ class Query(ABC):
     def assumptions(self) -> list[str]:
         """What the user declared as public knowledge: nothing else can tell where it came from."""
 
-
-@dataclass(frozen=True)
-class Additive(Query):
-    """A mean of integers, in disguise."""
-
     @property
     def outputs(self) -> int:
-        return 1
-
-    @property
-    @abstractmethod
-    def span(self) -> int: ...
-
-    @property
-    def reach(self) -> int:
         return 1
 
     @property
@@ -81,8 +71,12 @@ class Additive(Query):
     def peak(self) -> float:
         return self.variance
 
-    def size(self, people: int) -> int:
-        return people
+    @abstractmethod
+    def size(self, people: int) -> int: ...
+
+    @property
+    @abstractmethod
+    def idle(self) -> float: ...
 
     @property
     def known(self) -> bool:
@@ -90,32 +84,51 @@ class Additive(Query):
         return False
 
     @property
+    def rounding(self) -> float:
+        """How far the grid can move the answer, on the scale of `variance`."""
+        return 0.0
+
+    @abstractmethod
+    def middle(self, people: int) -> Answer:
+        """The answer that needs no data: the middle of what is possible."""
+
+    @abstractmethod
+    def possible(self, people: int) -> Interval:
+        """Where the answer can lie at all, in `unit`."""
+
+    @abstractmethod
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        """From what a mechanism found (means of integers, or points of the grid) to the answer. Exact until the last step."""
+
+
+@dataclass(frozen=True)
+class Additive(Query):
+    """A mean of integers, in disguise."""
+
+    @property
+    @abstractmethod
+    def span(self) -> int:
+        """The largest integer that one person adds to one output."""
+
+    @property
+    def reach(self) -> int:
+        """By how many spans one person can change all outputs together: 1, or 2 for someone who moves between cells of a histogram."""
+        return 1
+
+    @property
     def complement(self) -> bool:
         """Whether two outputs always add up to everyone, so that one noise serves both."""
         return False
 
-    @property
-    def rounding(self) -> float:
-        """How far the grid can move the answer, on the scale of the mean."""
-        return 0.0
-
-    @property
-    @abstractmethod
-    def idle(self) -> float:
-        """The mean squared error of `middle` at worst, on the scale of the mean, summed over the outputs."""
+    def size(self, people: int) -> int:
+        return people
 
     def middle(self, people: int) -> Answer:
-        """The answer that needs no data: the middle of what is possible."""
         return self.finish([Fraction(self.span, 2)] * self.outputs, people)
 
     def possible(self, people: int) -> Interval:
-        """Where the answer can lie at all."""
         low, high = (self.finish([Fraction(q)] * self.outputs, people) for q in (0, self.span))
         return between(low, high)
-
-    @abstractmethod
-    def finish(self, means: Sequence[Fraction], people: int) -> Answer:
-        """From the means of the integers to the answer. Exact until the last step."""
 
 
 def decimal(x: Any) -> Fraction:

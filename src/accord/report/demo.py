@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def run(console: Console, figure: Path) -> None:
         truth, value = _truth(path), release.value
         assert isinstance(value, float)
         console.print(
-            f"[dim]The exact mean, which only a demo on public data may show, is {number(truth)}: off by {error(abs(value - truth))}.[/]"
+            f"[dim]The exact mean of incomes within these bounds, which only a demo on public data may show, is {number(truth)}: off by {error(abs(value - truth))}.[/]"
         )
 
         _chapter(console, 4, "What else could have been done")
@@ -65,7 +66,10 @@ def run(console: Console, figure: Path) -> None:
         )
 
         _chapter(console, 5, "The picture")
-        console.print(f"Written to [bold]{draw_plan(plan, figure)}[/].")
+        if find_spec("matplotlib"):
+            console.print(f"Written to [bold]{draw_plan(plan, figure)}[/].")
+        else:
+            console.print("No picture: matplotlib is not installed. Install accord[plot].")
         console.print(
             "\nNext, on your own table:  [bold]accord plan FILE mean COLUMN --bounds LOW HIGH --epsilon COLUMN[/]",
             soft_wrap=True,

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+from math import ceil, floor, log10
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from accord.errors import AccordError
-from accord.planning import Plan
+from accord.planning import NO_DATA, Plan
+from accord.report.text import error, number
 from accord.spec import MICRO, PUBLIC, level_text
 
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey print by lightness.
 CHOSEN, OTHER, LEVEL = "#0072B2", "#BBBBBB", "#E69F00"
+_FEW = 8
+_ALLOWED, _TAKEN = "level: the most they allow", "charge: what this release takes"
 
 
 def draw_plan(plan: Plan, path: str | Path) -> Path:
     """The predicted error of every mechanism, and what each level is charged, as a picture in a file."""
     plt = _pyplot()
-    figure, (errors, charges) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained", width_ratios=(1.15, 1))
+    figure, (errors, charges) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(1.15, 1))
     _errors(errors, plan)
-    _charges(charges, plan)
-    figure.suptitle(f"{plan.query.label[0].upper()}{plan.query.label[1:]}: {plan.mechanism}", fontweight="bold")
+    (_charges if plan.spec.micro.size <= _FEW else _charge_curve)(charges, plan)
+    title = f"{plan.query.label[0].upper()}{plan.query.label[1:]}: answered by {plan.mechanism}"
+    figure.suptitle(fill(title, 95, max_lines=2, placeholder=" …"), fontweight="bold")
+    figure.legend(*charges.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=2, frameon=False)
     target = Path(path)
     try:
         figure.savefig(target, dpi=150)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError) as fault:
         raise AccordError(
-            f"cannot write the figure {str(target)!r} ({type(error).__name__}). Name a .png, .svg or .pdf in a folder that exists."
+            f"cannot write the figure {str(target)!r} ({type(fault).__name__}). Name a .png, .svg or .pdf in a folder that exists."
         ) from None
     finally:
         plt.close(figure)
@@ -33,35 +40,39 @@ def draw_plan(plan: Plan, path: str | Path) -> Path:
 
 
 def _errors(axes: Any, plan: Plan) -> None:
-    shown = sorted((c for c in plan.candidates if c.rmse is not None), key=lambda c: -(c.rmse or 0))
-    names = [c.mechanism for c in shown]
-    colours = [CHOSEN if c.mechanism == plan.mechanism else OTHER for c in shown]
-    axes.barh(names, [c.rmse for c in shown], color=colours, height=0.62)
-    axes.plot([c.rmse_here for c in shown], names, "|", color="black", markersize=15, markeredgewidth=2)
-    for c in shown:
-        axes.annotate(
-            f"{c.rmse:,.4g}", (c.rmse, c.mechanism), xytext=(5, 0), textcoords="offset points", va="center", fontsize=9
-        )
-    axes.margins(x=0.16)
-    axes.set_xlabel(
-        f"predicted error (rmse, {plan.unit})\nbar: about the population; stroke: about these people", fontsize=9
+    shown = [
+        (c.mechanism, c.rmse, c.rmse_here) for c in plan.candidates if c.rmse is not None and c.rmse_here is not None
+    ]
+    if plan.mechanism in NO_DATA:
+        shown.append((plan.mechanism, plan.rmse, plan.rmse_here))
+    shown.sort(key=lambda row: (-row[1], row[0] == plan.mechanism))
+    names = [name for name, _, _ in shown]
+    axes.barh(
+        names,
+        [rmse for _, rmse, _ in shown],
+        color=[CHOSEN if n == plan.mechanism else OTHER for n in names],
+        height=0.62,
     )
-    axes.set_title("Every mechanism, before a value is read", fontsize=10, loc="left")
+    axes.plot([here for _, _, here in shown], names, "|", color="black", markersize=15, markeredgewidth=2)
+    for name, rmse, _ in shown:
+        axes.annotate(error(rmse), (rmse, name), xytext=(5, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.margins(x=0.18)
+    axes.xaxis.set_major_formatter(lambda x, _: number(x, 4))
+    axes.locator_params(axis="x", nbins=5)
+    unit = "" if plan.unit == "value" else f", {plan.unit}"
+    axes.set_xlabel(f"predicted error (rmse{unit})\nbar: about the population; stroke: about these people", fontsize=9)
+    refused = [c.mechanism for c in plan.candidates if c.rmse is None]
+    axes.set_title(
+        "Before a value is read" + (f" (refused: {', '.join(refused)})" if refused else ""), fontsize=9, loc="left"
+    )
     _bare(axes)
 
 
-def _charges(axes: Any, plan: Plan, most: int = 24) -> None:
+def _charges(axes: Any, plan: Plan) -> None:
+    """Few levels: a line for each, from what is charged to what is allowed."""
     spec = plan.spec
-    stride = max(1, spec.micro.size // most)
-    rows = list(zip(spec.micro.tolist(), spec.counts, plan.calibration.charges.tolist(), strict=True))[::-1][::stride][
-        ::-1
-    ]
-    finite = [x / MICRO for m, _, c in rows for x in (m, c) if 0 < x < PUBLIC]
-    low, high = (min(finite) / 8, max(finite) * 8) if finite else (0.1, 10.0)
-
-    def place(micro: int) -> float:
-        return high if micro == PUBLIC else max(micro / MICRO, low)
-
+    rows = list(zip(spec.micro.tolist(), spec.counts, plan.calibration.charges.tolist(), strict=True))
+    place = _log_axis(axes, [x for m, _, c in rows for x in (m, c)])
     for y, (m, _, c) in enumerate(rows):
         axes.plot([place(c), place(m)], [y, y], color=OTHER, linewidth=2, zorder=1)
         axes.scatter(
@@ -72,24 +83,53 @@ def _charges(axes: Any, plan: Plan, most: int = 24) -> None:
             edgecolors=LEVEL,
             linewidths=2,
             zorder=2,
-            label="level: the most they allow" if y == 0 else None,
+            label=_ALLOWED if y == 0 else None,
         )
-        axes.scatter(
-            place(c), y, s=40, color=CHOSEN, zorder=3, label="charge: what this release takes" if y == 0 else None
-        )
+        axes.scatter(place(c), y, s=40, color=CHOSEN, zorder=3, label=_TAKEN if y == 0 else None)
+    labels = [
+        fill(spec.tier(m) or f"ε = {level_text(m)}", 22, max_lines=2, placeholder=" …") + f"\n{n:,} people"
+        for m, n, _ in rows
+    ]
+    axes.set_yticks(range(len(rows)), labels, fontsize=9)
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_title("What each person is charged", fontsize=9, loc="left")
+    axes.set_xlabel("ε")
+    _bare(axes)
+
+
+def _charge_curve(axes: Any, plan: Plan) -> None:
+    """Many levels: the charge as a function of the level."""
+    micro, charged = plan.spec.micro.tolist(), plan.calibration.charges.tolist()
+    stride = max(1, len(micro) // 2000)
+    rows = list(zip(micro, charged, strict=True))[::-stride][::-1]
+    place = _log_axis(axes, [x for row in rows for x in row])
+    x = [place(m) for m, _ in rows]
+    axes.plot(x, x, color=LEVEL, linewidth=2, label=_ALLOWED)
+    axes.plot(x, [place(c) for _, c in rows], color=CHOSEN, linewidth=2, label=_TAKEN)
+    axes.set_yscale("log")
+    axes.set_xlabel("level ε")
+    axes.set_title(f"What each of {len(micro):,} levels is charged", fontsize=9, loc="left")
+    _bare(axes)
+
+
+def _log_axis(axes: Any, micros: list[int]) -> Any:
+    """A logarithmic axis with places for "not read" and ∞ at its ends, apart from the numbers."""
+    finite = [x / MICRO for x in micros if 0 < x < PUBLIC] or [1.0]
+    first, last = min(finite) / 2, max(finite) * 2
+    none, public = 0 in micros, PUBLIC in micros
+    low, high = (first / 6 if none else first), (last * 6 if public else last)
     axes.set_xscale("log")
     axes.set_xlim(low / 1.6, high * 1.6)
-    axes.set_yticks(
-        range(len(rows)), [f"{spec.tier(m) or 'ε = ' + level_text(m)}\n{n:,} people" for m, n, _ in rows], fontsize=9
+    powers = range(floor(log10(first)), ceil(log10(last)) + 1)
+    stride = max(1, len(powers) // 5)
+    ticks = [t for t in (10.0**k for k in powers[::stride]) if first <= t <= last]
+    ticks = ticks if len(ticks) > 1 else sorted(set(finite))[:4]
+    axes.set_xticks(
+        [*([low] if none else []), *ticks, *([high] if public else [])],
+        [*(["not\nread"] if none else []), *(f"{t:g}" for t in ticks), *(["∞"] if public else [])],
     )
-    ticks = [t for t in (10.0**k for k in range(-6, 7)) if low < t < high]
-    axes.set_xticks([low, *ticks, high], ["not\nread", *(f"{t:g}" for t in ticks), "∞"])
     axes.minorticks_off()
-    axes.set_ylim(-0.6, len(rows) - 0.1)
-    axes.set_title("What each person is charged", fontsize=10, loc="left")
-    axes.set_xlabel("ε")
-    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False)
-    _bare(axes)
+    return lambda micro: high if micro == PUBLIC else low if micro == 0 else micro / MICRO
 
 
 def _bare(axes: Any) -> None:

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.query import Interval
+from accord.query import Ends
+from accord.query.record import Point
 from accord.release import Release
-from accord.spec import Spec, level_text
+from accord.spec import PUBLIC, Spec, level_text
 
 _ROWS = 12
 _WIDTH = 118
@@ -77,33 +78,48 @@ def release_view(release: Release) -> RenderableType:
     off = Text(
         f"rmse {error(plan.rmse_here)} about these people, {error(plan.rmse)} about the population ({plan.unit})"
     )
-    parts: list[RenderableType]
     if isinstance(value, dict) and isinstance(interval, dict):
         table = _table("cell", ">people", ">95 % interval")
         for cell, v in value.items():
-            _row(table, str(cell), number(v), _ends(interval[cell]))
+            _row(table, str(cell), near(v, plan.rmse_here), _ends(interval[cell], plan.rmse_here))
+        parts: list[RenderableType] = [head, table, off]
+    elif isinstance(value, list) and isinstance(interval, list):
+        table = _table(">p", ">value", ">percentiles, 95 %")
+        for p, point, ends in zip(plan.query.describe()["p"], value, interval, strict=True):
+            _row(table, p, _point(point), _ends(ends, plan.rmse_here))
         parts = [head, table, off]
     else:
-        assert isinstance(value, float)
-        parts = [head, Text.assemble("  ", (number(value), "bold green"), f"   95 % interval {_ends(interval)}"), off]
-    return Group(*parts, "", charges_view(plan), "", _bias(plan))
+        assert not isinstance(value, dict | list) and isinstance(interval, tuple)
+        told = "between the percentiles" if plan.unit == "percentile points" else "interval"
+        parts = [
+            head,
+            Text.assemble(
+                "  ",
+                (
+                    near(value, plan.rmse_here) if isinstance(value, float) and plan.unit == "value" else _point(value),
+                    "bold green",
+                ),
+                f"   95 % {told} {_ends(interval, plan.rmse_here)}",
+            ),
+            off,
+        ]
+    taken = [Padding(Text(f"· {a}"), (0, 0, 0, 2)) for a in plan.assumptions]
+    return Group(*parts, "", charges_view(plan), "", _bias(plan), Text("Taken as public knowledge:", "bold"), *taken)
 
 
 def charges_view(plan: Plan) -> RenderableType:
     """What each level is charged."""
     spec, charges = plan.spec, plan.calibration.charges.tolist()
     tiers = bool(spec.tiers)
-    table = _table(*(["tier"] if tiers else []), ">level", ">people", ">charge", ">kept", title="Charges")
-    for m, n, c in list(zip(spec.micro.tolist(), spec.counts, charges, strict=True))[:_ROWS]:
-        kept = (
-            "everything"
-            if c == 0
-            else "–"
-            if c == m
-            else "all but the charge"
-            if level_text(m) == "inf"
-            else level_text(m - c)
-        )
+    table = _table(*(["tier"] if tiers else []), ">level", ">people", ">charge", ">not used", title="Charges")
+    rows = list(zip(spec.micro.tolist(), spec.counts, charges, strict=True))
+    shown = rows if len(rows) <= _ROWS else [*rows[: _ROWS // 2], None, *rows[-_ROWS // 2 :]]
+    for row in shown:
+        if row is None:
+            _row(table, *([""] if tiers else []), f"… {len(rows) - _ROWS:,} more levels", "", "", "")
+            continue
+        m, n, c = row
+        kept = "everything" if c == 0 else "–" if c == m else "all but the charge" if m == PUBLIC else level_text(m - c)
         _row(
             table,
             *([spec.tier(m) or ""] if tiers else []),
@@ -112,8 +128,6 @@ def charges_view(plan: Plan) -> RenderableType:
             level_text(c) if c else "not read",
             kept,
         )
-    if spec.micro.size > _ROWS:
-        _row(table, *([""] if tiers else []), f"… {spec.micro.size - _ROWS:,} more levels", "", "", "")
     return table
 
 
@@ -160,16 +174,33 @@ def _bias(plan: Plan) -> Text:
             "κ is not defined here: "
             + ("no data are read." if plan.mechanism in ("midpoint", "public") else "the answer is biased by design.")
         )
+    if plan.unit == "percentile points":
+        return Text(
+            f"κ = {plan.bias_bound:.3f}: if the distribution functions of any two levels differ by at most D percentile points, the answer is off by "
+            "at most κ·D points beyond the interval."
+        )
     what = "mean" if plan.query.statistic in ("mean", "sum") else "share"
     return Text(
         f"κ = {plan.bias_bound:.3f}: if the {what}s of any two levels differ by at most D, the {what} behind this answer is off by "
-        "at most κ·D on top of that."
+        "at most κ·D beyond the interval."
     )
 
 
-def _ends(interval: Interval) -> str:
-    assert isinstance(interval, tuple)
-    return f"{number(interval[0])} … {number(interval[1])}"
+def _point(value: Point) -> str:
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def near(x: float, off: float) -> str:
+    """A number to the digits that its error leaves: two of the error's.
+
+    >>> near(47461.894, 465.5), near(0.123456, 0.0042), near(763.918, 20.3)
+    ('47,462', '0.1235', '764')
+    """
+    return number(x) if off == 0 else f"{x:,.{max(0, 1 - floor(log10(off)))}f}"
+
+
+def _ends(interval: Ends, off: float) -> str:
+    return f"{near(interval[0], off)} … {near(interval[1], off)}"
 
 
 def _row(table: Table, *cells: str, style: str = "") -> None:

@@ -1,0 +1,236 @@
+"""PE: the personalised exponential mechanism. [J] Definition 10, Theorem 6.
+
+Neighbors  replace: one person's value changes; the number of people and all levels stay.
+Releases   an answer r with probability ∝ exp(d(r)/2), drawn exactly, where −d(r) is the cheapest total level of people whose values
+           would have to change for r to be the true answer. J quantiles have exp(d(r)/2J) each.
+Guarantee  person i loses at most ε_i: after changing x_i, whoever was to change still can, and person i besides, so d(r) moves by at most
+           ε_i in either direction. People whose change would be free (a share of less than a millionth) are not read.
+Scores     *quantile* (m = min(⌊p·n⌋, n−1), the 0-based rank; L, G people below and above r):
+               −[the (G−(n−1−m))₊ smallest levels above r] − [the (L−m)₊ smallest levels below r],
+           which is the definition, also for ties, even n and r outside the data; the paper's wording by "the rank of r" is ambiguous there,
+           and natural readings of it lose more than they promise.
+           *min*: r above it: all levels below r; r below it: the smallest level of all. *max*: its mirror image.
+           *count* (x people meet the condition): r > x: the r−x smallest levels of the others; r < x: the x−r smallest of them.
+           A public person costs ∞, so that such r are never released.
+Error      P(k ranks off) ∝ exp(−S(k)/2J), S(k) being the sum of the k smallest levels among a random p·n + k people.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp, inf, log, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accord.mechanisms.error import Prediction
+from accord.mechanisms.rank import ANYWHERE, RANKED
+from accord.mechanisms.record import Calibration, Refused, Task, Way
+from accord.query import Count, Max, Min, Order, Quantile
+from accord.spec import MICRO, PUBLIC
+from accord.theory import FloatArray, as_floats
+
+if TYPE_CHECKING:
+    from accord.noise import Noise
+    from accord.summary import Summary
+
+_MOST_PEOPLE = 2**22
+"""A count is chosen among as many answers, one by one."""
+_MOST_COSTS = 2**62
+IMPOSSIBLE = -(2**62)
+"""The score of an answer that would change a public person."""
+
+
+def _calibrate(task: Task) -> Calibration:
+    if isinstance(task.query, Count) and task.total > _MOST_PEOPLE:
+        raise Refused(f"chooses among n + 1 answers, and {task.total} people are more than {_MOST_PEOPLE}")
+    finite = task.levels[task.levels < PUBLIC]
+    if float(finite.astype(np.float64) @ task.people[: finite.size]) >= _MOST_COSTS:
+        raise Refused("the levels add up to more than it can reckon with")
+    read = int(task.people.sum())
+    note = "everyone is charged their whole level"
+    if isinstance(task.query, Min | Max):
+        note += f"; lands beyond everyone with a probability of {_beyond(task):.0%}"
+    elif isinstance(task.query, Quantile) and not _is_safe(task):
+        note += f"; {ANYWHERE}"
+    ps = task.query.ps if isinstance(task.query, Quantile) else (Fraction(int(isinstance(task.query, Max))),)
+    return Calibration(task.levels, np.full(task.levels.size, 1 / read), 0.0, note, ps=ps)
+
+
+def _answer(summary: Summary, calibration: Calibration, query: Any, noise: Noise) -> list[Fraction]:
+    read = calibration.charges > 0
+    levels = calibration.charges[read]
+    if isinstance(query, Count):
+        ones = np.array([row[0] for row in summary.rows()], dtype=np.int64)[read]
+        people = summary.people[read]
+        return [Fraction(_choose(count_scores(levels, people, ones), noise, 2 * MICRO), int(people.sum()))]
+    people_at = _people_at(summary, read)
+    if isinstance(query, Quantile):
+        scale = 2 * query.outputs * MICRO
+        return [Fraction(_choose(quantile_scores(levels, *people_at, p, query.points), noise, scale)) for p in query.ps]
+    if isinstance(query, Max):  # min of the mirrored grid
+        points, level, people = people_at
+        scores = min_scores(levels, query.span - points[::-1], level[::-1], people[::-1], query.points)[::-1]
+    else:
+        scores = min_scores(levels, *people_at, query.points)
+    return [Fraction(_choose(scores, noise, 2 * MICRO))]
+
+
+def quantile_scores(levels: Any, points: Any, level: Any, people: Any, p: Fraction, size: int) -> Any:
+    """d(r) in millionths at every point r < size, for so many `people` of the `level`-th of the `levels` at each of the ascending `points`."""
+    n = int(people.sum())
+    m = min(int(p * n), n - 1)
+    # d changes only at points with people and right after them: reckon there, and spread it over the rest
+    places = np.unique(np.concatenate(([0], points, points + 1)))
+    places = places[places < size]
+    up_to = np.concatenate(([0], np.cumsum(people)))
+    first, last = np.searchsorted(points, places, side="left"), np.searchsorted(points, places, side="right")
+    start, end = np.zeros_like(first), np.full_like(last, points.size)
+    scores = -_smallest(levels, level, people, last, end, np.maximum(n - up_to[last] - (n - 1 - m), 0))
+    scores -= _smallest(levels, level, people, start, first, np.maximum(up_to[first] - m, 0))
+    return np.maximum(scores, IMPOSSIBLE)[np.searchsorted(places, np.arange(size), side="right") - 1]
+
+
+def min_scores(levels: Any, points: Any, level: Any, people: Any, size: int) -> Any:
+    """d(r) for the smallest value."""
+    public = levels[level] == PUBLIC
+    passed = np.concatenate(([0], np.cumsum(np.where(public, 0, levels[level]) * people)))
+    forbidden = np.concatenate(([0], np.cumsum(public)))
+    at = np.searchsorted(points, np.arange(size), side="left")  # people below r
+    scores = np.where(forbidden[at] > 0, IMPOSSIBLE, -passed[at])
+    cheapest = int(levels[level].min())
+    scores[: points[0]] = IMPOSSIBLE if cheapest == PUBLIC else -cheapest
+    return scores
+
+
+def count_scores(levels: Any, people: Any, ones: Any) -> Any:
+    """d(r) for r = 0 … n people who meet a condition, `ones[j]` of level j truly doing so."""
+
+    def costs(of: Any) -> Any:
+        each = np.repeat(levels, of)
+        finite = each[each < PUBLIC]
+        return np.concatenate((np.cumsum(finite), np.full(each.size - finite.size, -IMPOSSIBLE)))
+
+    down, up = costs(ones), costs(people - ones)
+    return np.concatenate((-down[::-1], [0], -up))
+
+
+def _smallest(levels: Any, level: Any, people: Any, start: Any, end: Any, needed: Any) -> Any:
+    """The sum of the `needed` smallest levels among the entries from `start` to `end`, for many such ranges at once.
+
+    A wavelet matrix: bit by bit of the levels' indices, each range is split into entries with a 0 and with a 1. If those with a 0 are enough, it goes on
+    with them; else they are all taken, and it goes on with the others.
+    """
+    cost, index = np.zeros(needed.size, dtype=np.int64), np.zeros(needed.size, dtype=np.int64)
+    paid = np.where(levels == PUBLIC, 0, levels)
+    for bit in reversed(range(max(1, int(levels.size - 1).bit_length()))):
+        zero = (level >> bit) & 1 == 0
+        entries, heads, costs = (
+            np.concatenate(([0], np.cumsum(x))) for x in (zero, people * zero, people * zero * paid[level])
+        )
+        there = heads[end] - heads[start]
+        enough = needed <= there
+        cost += np.where(enough, 0, costs[end] - costs[start])
+        needed = np.where(enough, needed, needed - there)
+        index += np.where(enough, 0, 1 << bit)
+        zeros = int(entries[-1])
+        start, end = (np.where(enough, entries[x], zeros + x - entries[x]) for x in (start, end))
+        order = np.concatenate((np.flatnonzero(zero), np.flatnonzero(~zero)))
+        level, people = level[order], people[order]
+    last = np.minimum(index, levels.size - 1)
+    return np.where((levels[last] == PUBLIC) & (needed > 0), -IMPOSSIBLE, cost + needed * paid[last])
+
+
+def _people_at(summary: Summary, read: Any) -> tuple[Any, Any, Any]:
+    """Of the entries that are read, by ascending point: the point, which of the levels that are read, and how many people."""
+    kept = np.flatnonzero(read[summary.level] & (summary.amount > 0))
+    kept = kept[np.argsort(summary.output[kept], kind="stable")]
+    return summary.output[kept], (np.cumsum(read) - 1)[summary.level[kept]], summary.amount[kept].astype(np.int64)
+
+
+def _choose(scores: Any, noise: Noise, scale: int) -> int:
+    possible = np.flatnonzero(scores > IMPOSSIBLE)
+    return int(possible[noise.choose(scores[possible], scale)])
+
+
+# ---- prediction ------------------------------------------------------------------------------------------------------
+
+
+def _predict(task: Task, calibration: Calibration) -> Prediction:
+    n = int(task.people.sum())
+    if isinstance(task.query, Count):
+        here = n * _ranks_off(task, 0.5, 0.5, 1, grows=False)
+        return Prediction(sqrt(here**2 + 0.25 * n), here, 0.0, laplace=here / sqrt(2))
+    query: Order = task.query
+    if not isinstance(query, Quantile):
+        off = 100 * sqrt(_beyond(task))  # beyond everyone is a whole miss
+        return Prediction(off, off, 0.0, fixed=(0.0, 100.0))
+    outputs, log_points = query.outputs, log(query.points)
+    offs = [100 * _ranks_off(task, float(p), 1 - float(p), outputs) for p in query.ps]
+    if not _is_safe(task):
+        worst = 100 * _rank_at(task, 2 * outputs * (log_points + 2)) / n
+        offs = [min(100 * float(max(p, 1 - p)), max(off, worst)) for p, off in zip(query.ps, offs, strict=True)]
+    here = sqrt(sum(off**2 for off in offs) / outputs)
+    return Prediction(
+        rmse=sqrt(here**2 + 100**2 * query.variance / outputs / n),
+        rmse_here=here,
+        bias_bound=0.0,
+        laplace=here / sqrt(2),
+        centres=tuple(100 * float(p) for p in query.ps),
+        listed=query.listed,
+        slack=100 * _rank_at(task, 2 * outputs * log_points) / n,
+    )
+
+
+def _ranks_off(task: Task, p: float, q: float, outputs: int, grows: bool = True) -> float:
+    """Root mean square of the fraction of people by which the answer is off, with p·n people below it and q·n above."""
+    n = int(task.people.sum())
+    mass = square = 0.0
+    for side in (p, q):
+        most = max(1, int(side * n))
+        k = np.unique(
+            np.round(np.concatenate((np.arange(min(most, 2000) + 1), np.geomspace(1, most, 3000)))).astype(np.int64)
+        )
+        k = k[k <= most]
+        width = np.diff(np.append(k, most + 1))  # each stands for those up to the next
+        other = (q if side == p else p) * n
+        cost = _cheapest(task, k, other + (k if grows else 0))
+        weight = np.exp(-cost / (2 * outputs)) * width
+        mass += float(weight.sum()) - 0.5  # k = 0 is counted on both sides
+        square += float((weight * (k / n) ** 2).sum())
+    return sqrt(square / mass)
+
+
+def _cheapest(task: Task, k: Any, among: Any) -> FloatArray:
+    """S(k): the sum of the k smallest levels among so many people drawn at random."""
+    levels, share = as_floats(task.levels), task.people / task.people.sum()
+    finite = levels < inf
+    ends = np.concatenate(([0.0], np.cumsum(share[finite])))
+    sums = np.concatenate(([0.0], np.cumsum(share[finite] * levels[finite])))
+    fraction = k / np.maximum(among, 1e-300)
+    cost = np.maximum(among, 0) * np.interp(fraction, ends, sums)
+    return np.where(fraction > ends[-1] + 1e-12, inf, cost)
+
+
+def _rank_at(task: Task, cost: float) -> float:
+    """How many people can change at that cost, at the cheapest: the whole table is there to choose from, but for public people."""
+    levels = as_floats(task.levels)
+    levels, people = levels[levels < inf], task.people[levels < inf]
+    spent = np.concatenate(([0.0], np.cumsum(people * levels)))
+    return float(np.interp(cost, spent, np.concatenate(([0.0], np.cumsum(people)))))
+
+
+def _is_safe(task: Task) -> bool:
+    query: Quantile = task.query
+    least = float(min(min(p, 1 - p) for p in query.ps)) * float(task.people.sum())
+    return _rank_at(task, 2 * query.outputs * log(query.points / 0.01)) <= least
+
+
+def _beyond(task: Task) -> float:
+    """How probable an answer beyond everyone is, if everyone lies at the far end: all points but one cost the smallest level."""
+    level = float(as_floats(task.levels)[0])
+    outside = 0.0 if level == inf else (task.query.points - 1) * exp(-min(level, 1400.0) / 2)
+    return outside / (1 + outside)
+
+
+WAY = Way((*RANKED, Count), _calibrate, _predict, _answer)

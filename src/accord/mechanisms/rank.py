@@ -1,0 +1,141 @@
+"""Rank: quantiles by weighted rank. Ours; it answers the question that closes [F], how to weigh people of different levels in a median.
+
+Neighbors  replace: one person's value changes; the number of people and all levels stay.
+Releases   a point r of the grid with probability ∝ exp(score(r)/2), drawn exactly, where with charges c and W = Σc
+               score(r) = −max(0, Σ_{x<r} c − p·W, Σ_{x>r} c − (1−p)·W)
+           is minus the weight that lies on the wrong side of r. J quantiles have exp(score(r)/2J) each.
+Guarantee  person i loses at most c_i: changing x_i moves both sums by at most c_i, so the maximum by at most c_i, while W stays; the
+           exponential mechanism then loses 2·c_i/2J for each quantile, c_i for all.
+Error      on the scale of ranks (1 is everyone): the weighted rank of p differs from the rank by a variance of p(1−p)·Σc²/W², and the
+           choice falls off as exp(−|rank|·W/2), a Laplace law of variance 8/W² (8J²/W²) where the points near the quantile are dense. So
+           the charges of charges.py fit here with the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is `affine` with it, and
+           distribution-free. Whatever the values are, P(score ≤ −a) ≤ K·exp(−a/2J) for K points: that bounds the error where W is small,
+           when the answer may land anywhere in the bounds, and it is in every interval.
+Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end: far enough in that, with probability 95 %, the answer is not beyond everyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from math import ceil, log, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accord.mechanisms.additive import calibrate_by
+from accord.mechanisms.error import Prediction, predict
+from accord.mechanisms.record import Calibration, Task, Way
+from accord.query import Max, Min, Order, Quantile
+from accord.spec import MICRO, PUBLIC, IntArray, total_of
+
+if TYPE_CHECKING:
+    from accord.noise import Noise
+    from accord.summary import Summary
+
+RANKED = (Quantile, Min, Max)
+_MISS, _BEYOND = 0.01, 0.05
+ANYWHERE = "may land anywhere in the bounds"
+
+
+def weighted_rank(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
+    """A function of charges.py, for quantiles."""
+    base = calibrate_by(charge)
+
+    def calibrate(task: Task) -> Calibration:
+        query: Order = task.query
+        if isinstance(query, Quantile):
+            found, ps = base(task), query.ps
+        else:
+            found, ps = _extreme(base, task)
+        note = found.note if _is_safe(found, task, ps) else f"{found.note}; {ANYWHERE}"
+        return replace(found, ps=ps, note=note)
+
+    return Way(RANKED, calibrate, predict_rank, _answer)
+
+
+def predict_rank(task: Task, calibration: Calibration) -> Prediction:
+    """The error of the docstring above; its worst case where the answer may land anywhere."""
+    query: Order = task.query
+    ps, outputs = calibration.ps, query.outputs
+    variance = float(sum(p * (1 - p) for p in ps))
+    found = predict(replace(task, variance=variance), calibration)
+    weight, log_points = _weight(calibration, task), log(query.points)
+    rmse, here = found.rmse, found.rmse_here
+    if not _is_safe(calibration, task, ps):
+        extra = (100 * outputs / weight) ** 2 * (4 * log_points**2 + 8 * log_points)
+        most = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in ps)) / outputs)
+        rmse, here = min(most, sqrt(rmse**2 + extra)), min(most, sqrt(here**2 + extra))
+    if not isinstance(query, Quantile):
+        off = 100 * float(min(ps[0], 1 - ps[0]))  # from the end
+        rmse, here = min(100.0, sqrt(rmse**2 + off**2)), min(100.0, sqrt(here**2 + off**2))
+    return replace(
+        found,
+        rmse=rmse,
+        rmse_here=here,
+        centres=tuple(100 * float(p) for p in ps),
+        listed=isinstance(query, Quantile) and query.listed,
+        slack=0.0 if calibration.noise == 0 else 100 * 2 * outputs * log_points / weight,
+    )
+
+
+def select(weights: Any, p: Fraction, noise: Noise, scale: int | None) -> int:
+    """A point with probability ∝ exp(score/scale), for the weights at the points; the best one without a scale."""
+    a, b = p.numerator, p.denominator
+    total = int(weights.sum())
+    if b * total >= 2**62:
+        weights = weights.astype(object)
+    up_to = np.cumsum(weights)
+    below, above = up_to - weights, total - up_to
+    scores = -np.maximum(np.maximum(b * below - a * total, b * above - (b - a) * total), 0)
+    if scale is None:
+        best = np.flatnonzero(scores == scores.max())
+        return int(best[best.size // 2])
+    return noise.choose(scores, scale * b)
+
+
+def _answer(summary: Summary, calibration: Calibration, query: Order, noise: Noise) -> list[Fraction]:
+    c = calibration.charges
+    public = c[-1] == PUBLIC
+    weights = summary.at_points((c == PUBLIC).astype(np.int64) if public else c)
+    scale = None if public else 2 * query.outputs * MICRO
+    return [Fraction(select(weights, p, noise, scale)) for p in calibration.ps]
+
+
+def _extreme(base: Callable[[Task], Calibration], task: Task) -> tuple[Calibration, tuple[Fraction, ...]]:
+    """Charges and p*, which depend on each other: a few rounds settle it."""
+    p = Fraction(1, 2)
+    for _ in range(6):
+        found = base(replace(task, variance=float(p * (1 - p))))
+        if found.noise == 0:
+            p = Fraction(1, 2 * task.total)  # the end itself
+        else:
+            p = min(
+                Fraction(1, 2),
+                Fraction(ceil(2 * log(task.query.points / _BEYOND) / _weight(found, task) * MICRO), MICRO),
+            )
+    ps = (1 - p if isinstance(task.query, Max) else p,)
+    return replace(
+        found, note=f"{found.note}; at the quantile {float(ps[0]):.6g}, beyond everyone at most once in 20"
+    ), ps
+
+
+def _weight(calibration: Calibration, task: Task) -> float:
+    """W = Σc, in units of ε; the number of people where only public ones are read."""
+    c = calibration.charges[-task.levels.size :]
+    return (
+        float(total_of((c == PUBLIC).astype(np.int64), task.people))
+        if c[-1] == PUBLIC
+        else total_of(c, task.people) / MICRO
+    )
+
+
+def _is_safe(calibration: Calibration, task: Task, ps: tuple[Fraction, ...]) -> bool:
+    """Whether an answer with everyone on one side of it has a probability below 1 %, whatever the values are."""
+    least = float(min(min(p, 1 - p) for p in ps))
+    needed = 2 * task.query.outputs * log(task.query.points / _MISS)
+    return (
+        calibration.noise == 0
+        or _weight(calibration, task) * (least if isinstance(task.query, Quantile) else 1.0) >= needed
+    )

@@ -1,0 +1,190 @@
+"""Medians, quantiles, min and max: points of a grid by their rank.
+
+Errors are in percentile points: an answer that 48 % of the people lie below is 2 points off the median. On that scale a person has the
+variance p(1 − p), whatever the values are, and a choice at charge 1 the variance 8 (mechanisms/rank.py).
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+
+from accord.errors import QueryError
+from accord.query.grid import OnGrid, on_grid
+from accord.query.record import Answer, Interval, Query, exact, number_text
+
+POINTS = 2**16
+"""Steps of a grid unless `step` is given: one more point."""
+MOST_POINTS = 2**22
+_FINEST = 10**6
+_OF_NO_USE = 0.98
+"""Of the largest squared error that there is: a mechanism which may miss by as much does not beat the middle of the bounds."""
+
+
+@dataclass(frozen=True)
+class Order(OnGrid):
+    """A question about ranks."""
+
+    unit = "percentile points"
+
+    @property
+    def points(self) -> int:
+        return self.span + 1
+
+    def size(self, people: int) -> int:
+        return 100
+
+    def middle(self, people: int) -> Answer:
+        return self.finish([Fraction(self.span // 2)] * self.outputs, people)
+
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        """A point of the grid. An average of points is moved to the nearest one."""
+        return self.point(self.low + self.step * round(found[0]))
+
+    def assumptions(self) -> list[str]:
+        bounds, _, missing = super().assumptions()
+        step = f"{float(self.step):g}" if self.kind == "number" else str(timedelta(seconds=float(self.step)))
+        return [bounds, f"the answer is one of {self.points:,} points, in steps of {step}", missing]
+
+
+@dataclass(frozen=True)
+class Quantile(Order):
+    statistic = "quantile"
+
+    ps: tuple[Fraction, ...] = (Fraction(1, 2),)
+    """Ascending."""
+    listed: bool = False
+
+    @property
+    def label(self) -> str:
+        if self.ps == (Fraction(1, 2),):
+            return f"median of {self.column}"
+        return f"quantile{'s' * (len(self.ps) > 1)} {', '.join(number_text(p) for p in self.ps)} of {self.column}"
+
+    @property
+    def outputs(self) -> int:
+        return len(self.ps)
+
+    @property
+    def variance(self) -> float:
+        return float(sum(p * (1 - p) for p in self.ps))
+
+    @property
+    def blur(self) -> float:
+        return 8.0 * self.outputs**3  # each of them has its part of the charge
+
+    @property
+    def peak(self) -> float:
+        return float(builtins.max(p * (1 - p) for p in self.ps))
+
+    @property
+    def idle(self) -> float:
+        return _OF_NO_USE * float(sum(builtins.max(p, 1 - p) ** 2 for p in self.ps))
+
+    def possible(self, people: int) -> Interval:
+        everywhere = (0.0, 100.0)
+        return [everywhere] * self.outputs if self.listed else everywhere
+
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        points = [self.point(self.low + self.step * round(k)) for k in sorted(found)]  # quantiles never cross
+        return points if self.listed else points[0]
+
+    def describe(self) -> dict[str, Any]:
+        ps = [number_text(p) for p in self.ps]
+        return {**super().describe(), "p": ps if self.listed else ps[0]}
+
+    def assumptions(self) -> list[str]:
+        split = [f"each of the {self.outputs} quantiles has its part of everyone's charge"] if self.outputs > 1 else []
+        return [*super().assumptions(), *split]
+
+
+@dataclass(frozen=True)
+class Extreme(Order):
+    """Min or max, as the quantile so far out that an answer beyond all people is unlikely: which one depends on the charges."""
+
+    @property
+    def variance(self) -> float:
+        return 0.25  # before the quantile is known
+
+    @property
+    def blur(self) -> float:
+        return 8.0
+
+    @property
+    def idle(self) -> float:
+        return _OF_NO_USE
+
+    def possible(self, people: int) -> Interval:
+        return 0.0, 100.0
+
+
+@dataclass(frozen=True)
+class Min(Extreme):
+    statistic = "min"
+
+
+@dataclass(frozen=True)
+class Max(Extreme):
+    statistic = "max"
+
+
+def quantile(column: str, p: float | Iterable[float], bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+    """The value that a fraction p of the people lie below; several p at once share the budget and never cross.
+
+    Args:
+        column: a column of numbers, dates or timestamps.
+        p: between 0 and 1; for the ends, ask for `min` and `max`.
+        bounds: (low, high), public: two numbers, two dates or two timestamps. Values outside count as the nearer bound.
+        step: the distance of the points that can be answered; by default a 65,536th of the width, or a day.
+        missing: what NULL and NaN count as: "middle" of the bounds, or a value.
+
+    >>> quantile("income", [0.5, 0.9], bounds=(0, 200_000)).label
+    'quantiles 0.5, 0.9 of income'
+    """
+    listed = isinstance(p, Iterable) and not isinstance(p, str)
+    ps = sorted(exact(x, "p") for x in (p if listed else [p]))  # type: ignore[union-attr]
+    for x in ps:
+        if x in (0, 1):
+            raise QueryError(
+                f"p={number_text(x)} is the {'smallest' if x == 0 else 'largest'} value. Ask for accord.{'min' if x == 0 else 'max'}."
+            )
+        if not 0 < x < 1 or (x * _FINEST).denominator != 1:
+            raise QueryError(
+                f"p={number_text(x)} is not a fraction of the people. Give a number between 0 and 1, with at most six decimals."
+            )
+    if not ps or len(set(ps)) < len(ps):
+        raise QueryError(f"p= has {len(ps)} entries. Give at least one, each once.")
+    return Quantile(
+        **on_grid("quantile", column, bounds, step, missing, POINTS, MOST_POINTS), ps=tuple(ps), listed=listed
+    )
+
+
+def median(column: str, bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+    """The value in the middle of the people: `quantile` at 0.5.
+
+    >>> median("income", bounds=(0, 200_000)).unit
+    'percentile points'
+    """
+    return quantile(column, Fraction(1, 2), bounds, step, missing)  # type: ignore[arg-type]
+
+
+def min(column: str, bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+    """The smallest value, or rather one that few people lie below. See `quantile`.
+
+    >>> min("age", bounds=(0, 120), step=1).points
+    121
+    """
+    return Min(**on_grid("min", column, bounds, step, missing, POINTS, MOST_POINTS))
+
+
+def max(column: str, bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+    """The largest value, or rather one that few people lie above. See `quantile`.
+
+    >>> max("age", bounds=(0, 120), step=1).label
+    'max of age'
+    """
+    return Max(**on_grid("max", column, bounds, step, missing, POINTS, MOST_POINTS))
