@@ -18,8 +18,8 @@ bench: setup  ## ratios to DuckDB's own average over 100 million rows
 	$(BIN)/python bench/run.py
 
 lint: setup
-	$(BIN)/ruff check src tests bench
-	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench docs
+	$(BIN)/ruff format --check src tests bench docs
 	$(BIN)/mypy
 
 clean:
