@@ -137,3 +137,27 @@ def test_what_a_missing_value_counts_as_is_what_the_plan_says():
     table = accord.table({"x": [np.nan, np.nan], "e": [inf, inf]}, epsilon="e")
     release = table.release(query)
     assert release.value == 0.0 == float(release.receipt()["query"]["missing"])
+
+
+def test_few_and_many_levels_are_grouped_alike(monkeypatch):
+    """With few levels, level and point are grouped as one number: the Summary is the same."""
+    random = np.random.default_rng(0)
+    people = {"e": random.choice([0.1, 0.2, 0.5, 1, 0, inf], 3_000), "x": random.normal(50, 20, 3_000)}
+    query = accord.median("x", (0, 100))
+    few = accord.table(people, epsilon="e")._summary(query)
+    monkeypatch.setattr("accord.tables._FEW_LEVELS", 0)
+    many = accord.table(people, epsilon="e")._summary(query)
+    for weights in np.eye(few.people.size, dtype=np.int64):
+        assert (few.at_points(weights) == many.at_points(weights)).all()
+    assert few.at_points(np.ones(few.people.size, dtype=np.int64)).sum() == (people["e"] > 0).sum()
+
+
+def test_who_opted_out_is_in_no_quantile():
+    con = duckdb.connect()
+    con.execute("CREATE TABLE t(x DOUBLE, tier VARCHAR COLLATE nocase)")
+    con.execute("INSERT INTO t SELECT 10, 'open' FROM range(50)")
+    con.execute("INSERT INTO t SELECT 90, 'OPEN' FROM range(90)")
+    con.execute("INSERT INTO t SELECT 50, NULL FROM range(70)")
+    table = accord.table(con.table("t"), epsilon="tier", tiers={"open": inf, "OPEN": 0}, default="OPEN")
+    assert table.spec().total == 50
+    assert table.release(accord.median("x", (0, 100), step=0.01)).value == 10
