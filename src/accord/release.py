@@ -43,6 +43,7 @@ class Release:
     def interval(self, confidence: float = 0.95) -> Interval:
         """Where the answer about these people lies, with this confidence, as far as noise and chance go. Free of charge.
 
+        For a quantile: the percentiles of these people (their values rounded to the grid's steps) between which the answer lies.
         It does not hold the bias that arises when levels go with values: `plan.bias_bound` is for that.
         """
         if not isinstance(confidence, (int, float)) or not 0 < confidence < 1:

@@ -64,3 +64,20 @@ def test_count_and_histogram_stay_below_their_worst_case(people):
     for release in (count, histogram):
         rmse = np.sqrt(np.mean(np.square(off[release.plan.query.statistic])))
         assert 0.5 * release.plan.rmse_here < rmse < 1.2 * release.plan.rmse_here
+
+
+@pytest.mark.parametrize("ask", [accord.min, accord.max])
+def test_min_and_max_are_as_far_out_as_they_say(people, ask):
+    """The percentile of the answer is in the interval in at least 95 % of releases (α = 1e-9), and off by no more than predicted (chance allowed)."""
+    query = ask("income", (-200_000, 1_000_000))
+    income = np.rint((np.clip(people["income"], -200_000, 1_000_000) - float(query.low)) / float(query.step))
+    runs, held, off = 150, 0, []
+    for table, read in dealt_out(people, runs, seed=3):
+        release = table.release(query)
+        point = round((release.value - float(query.low)) / float(query.step))
+        below, up_to = 100 * (income[read] < point).mean(), 100 * (income[read] <= point).mean()
+        low, high = release.interval(0.95)
+        held += below <= high and up_to >= low
+        off.append(below if ask is accord.min else 100 - up_to)
+    assert binomtest(held, runs, 0.95, alternative="less").pvalue > ALPHA
+    assert np.sqrt(np.mean(np.square(off))) < 1.3 * release.plan.rmse_here

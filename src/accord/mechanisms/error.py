@@ -9,6 +9,7 @@ With the weight w_i of person i, σ² their variance and N the variance of the n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import erfc, exp, inf, isinf, log, pi, sqrt
@@ -16,7 +17,7 @@ from math import erfc, exp, inf, isinf, log, pi, sqrt
 import numpy as np
 
 from accord.mechanisms.record import Calibration, Task
-from accord.query import Additive, Answer, Interval, Query
+from accord.query import Additive, Answer, Ends, Interval, Query
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Prediction:
     centres: tuple[float, ...] = ()
     """Of a query about ranks: the percentiles that were asked for. The interval is about them, and not about the value."""
     listed: bool = False
+    ends: Callable[[float], list[Ends]] | None = None
+    """Of a query about ranks: the interval for a probability of error, where normal errors are no good model."""
     looks: int = 1
     """How many choices must all be within the interval."""
     slack: float = 0.0
@@ -50,6 +53,8 @@ class Prediction:
         if self.fixed is not None:
             return self.fixed
         alpha = (1 - confidence) / self.looks
+        if self.ends is not None:
+            return self.ends(alpha) if self.listed else self.ends(alpha)[0]
         half = half_width(self.sampling, self.laplace, alpha)
         if self.several:  # lies between the Laplace and the normal law of the same variance
             half = max(half, half_width(sqrt(self.sampling**2 + 2 * self.laplace**2), 0.0, alpha))

@@ -67,17 +67,53 @@ def predict_rank(task: Task, calibration: Calibration) -> Prediction:
         extra = (100 * outputs / weight) ** 2 * (4 * log_points**2 + 8 * log_points)
         most = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in ps)) / outputs)
         rmse, here = min(most, sqrt(rmse**2 + extra)), min(most, sqrt(here**2 + extra))
+    squares = float(task.people @ calibration.weights**2)
     if not isinstance(query, Quantile):
-        off = 100 * float(min(ps[0], 1 - ps[0]))  # from the end
+        # from the end: p* of the weight, and who weighs little before the first who weighs enough (a geometric number, at worst)
+        off = 100 * sqrt((float(min(ps[0], 1 - ps[0])) + squares) ** 2 + squares**2)
         rmse, here = min(100.0, sqrt(rmse**2 + off**2)), min(100.0, sqrt(here**2 + off**2))
     return replace(
         found,
         rmse=rmse,
         rmse_here=here,
+        sampling=found.sampling * sqrt(float(max(p * (1 - p) for p in ps)) / query.peak),
         centres=tuple(100 * float(p) for p in ps),
         listed=isinstance(query, Quantile) and query.listed,
         slack=0.0 if calibration.noise == 0 else 100 * 2 * outputs * log_points / weight,
+        ends=_counted(task, calibration)
+        if not isinstance(query, Quantile) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
+        else None,
     )
+
+
+def _counted(task: Task, calibration: Calibration) -> Callable[[float], list[tuple[float, float]]]:
+    """Percentiles between which the answers lie where few people, or few that count, are on one side: by Chernoff's bound, not by a normal law.
+
+    With probability 1 − α/2 the weight below an answer is at most p·W + a, a = 2J·ln(2JK/α). If k people are below it, their weights are k draws from all
+    weights, so that P(so little | k) ≤ exp(λ·(p·W + a))·E[exp(−λc)]^k for every λ > 0; k is at most what makes this α/4. Likewise above.
+    """
+    query: Order = task.query
+    n, total, outputs = task.total, _weight(calibration, task), query.outputs
+    charges = calibration.weights * total
+    shares = np.append(task.people, n - task.people.sum()) / n  # those who are not read weigh nothing
+    weights = np.append(charges, 0.0)
+
+    def most(weight: float, alpha: float) -> float:
+        rates = np.geomspace(1e-4, 1e4, 81) / weights.max()
+        drawn = np.array([shares @ np.exp(-rate * weights) for rate in rates])
+        with np.errstate(divide="ignore"):
+            people = (rates * weight + log(1 / alpha)) / -np.log(drawn)
+        return min(1.0, float(people.min()) / n)
+
+    def ends(alpha: float) -> list[tuple[float, float]]:
+        off = 0.0 if calibration.noise == 0 else 2 * outputs * log(2 * outputs * query.points / alpha)
+        tails = alpha / (4 * outputs)
+        return [
+            (100 * (1 - most(float(1 - p) * total + off, tails)), 100 * most(float(p) * total + off, tails))
+            for p in calibration.ps
+        ]
+
+    return ends
 
 
 def select(weights: Any, p: Fraction, noise: Noise, scale: int | None) -> int:
