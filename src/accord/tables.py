@@ -152,7 +152,11 @@ class Table:
             )
         if not isinstance(query, OnGrid) or self._engine.columns[query.column] != "untyped":
             return ()
-        example = "number such as 1234.5 (text, 1.234,5, $5)" if query.kind == "number" else "date such as 2026-01-31"
+        example = (
+            "number such as 1234.5 (text, 1.234,5, $5)"
+            if query.kind == "number"
+            else "date such as 2026-01-31 (a time zone is not read)"
+        )
         return (f"{query.column} is read from a file without types: what is not a {example} is missing",)
 
     def _summary(self, query: Query) -> Summary:

@@ -161,3 +161,41 @@ def test_who_opted_out_is_in_no_quantile():
     table = accord.table(con.table("t"), epsilon="tier", tiers={"open": inf, "OPEN": 0}, default="OPEN")
     assert table.spec().total == 50
     assert table.release(accord.median("x", (0, 100), step=0.01)).value == 10
+
+
+def test_few_who_count_are_a_small_sample():
+    """Ten public people among a thousand: their smallest is no one-thousandth quantile, and the plan knows."""
+    plan = accord.plan(accord.Spec.from_groups({inf: 10, 0.001: 990}), accord.quantile("x", 0.001, (0, 1)))
+    assert plan.rmse_here > 10  # the smallest of ten has a root mean square rank of 12.7 %
+    assert plan.prediction.interval(0.5, 0.95)[1] > 26
+
+
+def test_a_hopeless_minimum_is_not_paid_for():
+    plan = accord.plan(accord.Spec.from_groups({0.001: 10}), accord.min("x", (0, 1)))
+    assert plan.mechanism == "midpoint" and not any(plan.charges.values())
+    warned = accord.plan(accord.Spec.from_groups({1: 45}), accord.min("x", (0, 1)), "rank").candidates
+    assert "may land anywhere" in next(c.note for c in warned if c.mechanism == "rank")
+
+
+def test_pe_says_whom_it_leaves_out():
+    """A share that leaves nine in ten with less than a millionth: the others stand for them."""
+    spec = accord.Spec.from_groups({0.000001: 900, 50: 100})
+    for query in (accord.median("x", (0, 1)), accord.count(where="x > 0")):
+        plan = accord.plan(spec, query, "pe", share=0.5)
+        assert plan.bias_bound == 0.9
+        assert plan.rmse_here > 4
+
+
+def test_an_evening_belongs_to_its_day():
+    from datetime import date
+
+    table = accord.table({"x": np.array(["2020-05-05T18:00"] * 50, "datetime64[us]"), "e": [50.0] * 50}, epsilon="e")
+    assert table.release(accord.median("x", (date(2000, 1, 1), date(2030, 1, 1)))).value == date(2020, 5, 5)
+
+
+def test_no_moment_is_no_bound():
+    import pandas as pd
+
+    with pytest.raises(QueryError, match="without a time zone, like the bounds"):
+        accord.median("x", (pd.NaT, pd.NaT))
+    assert accord.quantile("x", np.array(0.5), (0, 1)) == accord.median("x", (0, 1))

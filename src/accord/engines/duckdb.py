@@ -157,6 +157,8 @@ def _array(values: Any) -> Any:
         x is None or isinstance(x, (bool, int, float, np.number)) for x in array.tolist()
     ):
         return array.astype(np.float64)
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[us]")  # days too, which DuckDB does not take from NumPy
     return array.astype(object) if array.dtype.kind in "US" else array
 
 

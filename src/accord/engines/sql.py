@@ -42,9 +42,10 @@ def number(column: str, kind: Kind) -> str:
     return f"{'TRY_CAST' if kind == 'untyped' else 'CAST'}({quote(column)} AS DOUBLE)"
 
 
-def seconds(column: str) -> str:
-    """A date or timestamp as seconds since 1970; NULL where it is missing, infinite or too far away."""
-    return f"CAST(EXTRACT(EPOCH FROM TRY_CAST({quote(column)} AS TIMESTAMP)) AS DOUBLE)"
+def seconds(column: str, kind: str) -> str:
+    """A timestamp as seconds since 1970, or its day's; NULL where it is missing, infinite or too far away."""
+    moment = f"TRY_CAST({quote(column)} AS TIMESTAMP)"
+    return f"CAST(EXTRACT(EPOCH FROM {f'CAST({moment} AS DATE)' if kind == 'date' else moment}) AS DOUBLE)"
 
 
 def letters(column: str) -> str:
@@ -120,7 +121,11 @@ def cell(query: Query, columns: Mapping[str, Kind], read: str) -> str:
     """
     match query:
         case OnGrid():
-            x = number(query.column, columns[query.column]) if query.kind == "number" else seconds(query.column)
+            x = (
+                number(query.column, columns[query.column])
+                if query.kind == "number"
+                else seconds(query.column, query.kind)
+            )
             low, high, inverse = double(float(query.low)), double(float(query.high)), double(query.inverse)
             return (
                 f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN TRY_CAST(FLOOR(({x} - {low}) * {inverse} + 0.5) AS BIGINT) "

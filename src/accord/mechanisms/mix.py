@@ -23,7 +23,7 @@ import numpy as np
 
 from accord.mechanisms.additive import ADDITIVE
 from accord.mechanisms.error import Prediction, predict
-from accord.mechanisms.rank import ANYWHERE, select
+from accord.mechanisms.rank import ANYWHERE, few_who_count, select
 from accord.mechanisms.record import Calibration, Refused, Task, Way
 from accord.query import Additive, Quantile
 from accord.spec import MICRO, PUBLIC
@@ -82,8 +82,13 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
     if not _is_safe(task):
         off = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in query.ps)) / parts)
         return replace(predict(task, calibration), rmse=off, rmse_here=off, fixed=query.possible(task.total))
+    found = predict(task, calibration)
+    squares = float(task.people @ calibration.weights**2)
+    rmse, here = few_who_count(found.rmse, found.rmse_here, squares, task.total)
     return replace(
-        predict(task, calibration),
+        found,
+        rmse=rmse,
+        rmse_here=here,
         centres=tuple(100 * float(p) for p in query.ps),
         listed=query.listed,
         sampling=100 * sqrt(query.peak * float((1 / n).max())),

@@ -26,7 +26,7 @@ import numpy as np
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.rank import ANYWHERE, RANKED
 from accord.mechanisms.record import Calibration, Refused, Task, Way
-from accord.query import Count, Max, Min, Order, Quantile
+from accord.query import Count, Max, Min, Quantile
 from accord.spec import MICRO, PUBLIC
 from accord.theory import FloatArray, as_floats
 
@@ -157,28 +157,39 @@ def _choose(scores: Any, noise: Noise, scale: int) -> int:
 
 
 def _predict(task: Task, calibration: Calibration) -> Prediction:
-    n = int(task.people.sum())
-    if isinstance(task.query, Count):
-        here = n * _ranks_off(task, 0.5, 0.5, 1, grows=False)
-        return Prediction(sqrt(here**2 + 0.25 * n), here, 0.0, laplace=here / sqrt(2))
-    query: Order = task.query
+    query, n, read = task.query, task.total, int(task.people.sum())
+    unread = 1 / read - 1 / n  # people whom the share leaves with nothing: those who are read stand for them
+    if isinstance(query, Count):
+        # how many meet the condition is not known: the worst of several shares
+        off = max(_ranks_off(task, share, 1 - share, 1, grows=False) for share in (0.001, 0.02, 0.1, 0.3, 0.5))
+        here = n * sqrt(off**2 + query.variance * unread)
+        return Prediction(
+            rmse=sqrt(here**2 + query.variance * n),
+            rmse_here=here,
+            bias_bound=(n - read) / n,
+            sampling=n * sqrt(query.variance * unread),
+            laplace=n * off / sqrt(2),
+            slack=n * _rank_at(task, 2 * log(read + 1)) / read,
+        )
     if not isinstance(query, Quantile):
-        off = 100 * sqrt(_beyond(task))  # beyond everyone is a whole miss
-        return Prediction(off, off, 0.0, fixed=(0.0, 100.0))
+        beyond = 100 * sqrt(_beyond(task))  # beyond everyone is a whole miss
+        return Prediction(beyond, beyond, (n - read) / n, fixed=(0.0, 100.0))
     outputs, log_points = query.outputs, log(query.points)
     offs = [100 * _ranks_off(task, float(p), 1 - float(p), outputs) for p in query.ps]
     if not _is_safe(task):
-        worst = 100 * _rank_at(task, 2 * outputs * (log_points + 2)) / n
+        worst = 100 * _rank_at(task, 2 * outputs * (log_points + 2)) / read
         offs = [min(100 * float(max(p, 1 - p)), max(off, worst)) for p, off in zip(query.ps, offs, strict=True)]
-    here = sqrt(sum(off**2 for off in offs) / outputs)
+    chosen = sqrt(sum(off**2 for off in offs) / outputs)
+    here = sqrt(chosen**2 + 100**2 * query.variance / outputs * unread)
     return Prediction(
         rmse=sqrt(here**2 + 100**2 * query.variance / outputs / n),
         rmse_here=here,
-        bias_bound=0.0,
-        laplace=here / sqrt(2),
+        bias_bound=(n - read) / n,
+        sampling=100 * sqrt(query.peak * unread),
+        laplace=chosen / sqrt(2),
         centres=tuple(100 * float(p) for p in query.ps),
         listed=query.listed,
-        slack=100 * _rank_at(task, 2 * outputs * log_points) / n,
+        slack=100 * _rank_at(task, 2 * outputs * log_points) / read,
     )
 
 

@@ -49,7 +49,10 @@ def weighted_rank(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
             found, ps = base(task), query.ps
         else:
             found, ps = _extreme(base, task)
-        note = found.note if _is_safe(found, task, ps) else f"{found.note}; {ANYWHERE}"
+        safe = _is_safe(found, task, ps)
+        note = found.note if safe else f"{found.note}; {ANYWHERE}"
+        if safe and found.noise and not isinstance(query, Quantile):
+            note += ", beyond everyone at most once in 20"
         return replace(found, ps=ps, note=note)
 
     return Way(RANKED, calibrate, predict_rank, _answer)
@@ -62,16 +65,16 @@ def predict_rank(task: Task, calibration: Calibration) -> Prediction:
     variance = float(sum(p * (1 - p) for p in ps))
     found = predict(replace(task, variance=variance), calibration)
     weight, log_points = _weight(calibration, task), log(query.points)
-    rmse, here = found.rmse, found.rmse_here
-    if not _is_safe(calibration, task, ps):
+    squares = float(task.people @ calibration.weights**2)
+    rmse, here = few_who_count(found.rmse, found.rmse_here, squares, task.total)
+    safe = _is_safe(calibration, task, ps)
+    if not isinstance(query, Quantile):
+        off = 100 * float(min(ps[0], 1 - ps[0]))  # from the end
+        rmse, here = (min(100.0, off + rmse), min(100.0, off + here)) if safe else (100.0, 100.0)
+    elif not safe:
         extra = (100 * outputs / weight) ** 2 * (4 * log_points**2 + 8 * log_points)
         most = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in ps)) / outputs)
         rmse, here = min(most, sqrt(rmse**2 + extra)), min(most, sqrt(here**2 + extra))
-    squares = float(task.people @ calibration.weights**2)
-    if not isinstance(query, Quantile):
-        # from the end: p* of the weight, and who weighs little before the first who weighs enough (a geometric number, at worst)
-        off = 100 * sqrt((float(min(ps[0], 1 - ps[0])) + squares) ** 2 + squares**2)
-        rmse, here = min(100.0, sqrt(rmse**2 + off**2)), min(100.0, sqrt(here**2 + off**2))
     return replace(
         found,
         rmse=rmse,
@@ -84,6 +87,12 @@ def predict_rank(task: Task, calibration: Calibration) -> Prediction:
         if not isinstance(query, Quantile) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
         else None,
     )
+
+
+def few_who_count(rmse: float, here: float, squares: float, people: int) -> tuple[float, float]:
+    """Errors with those of a small sample: with few who count, a quantile far out is the end of m = 1/Σw² of them, and E[U₍₁₎²] ≈ 2/m²."""
+    around = max(0.0, squares - 1 / people)
+    return sqrt(rmse**2 + 2 * (100 * squares) ** 2), sqrt(here**2 + 2 * (100 * around) ** 2)
 
 
 def _counted(task: Task, calibration: Calibration) -> Callable[[float], list[tuple[float, float]]]:
@@ -152,9 +161,7 @@ def _extreme(base: Callable[[Task], Calibration], task: Task) -> tuple[Calibrati
                 Fraction(ceil(2 * log(task.query.points / _BEYOND) / _weight(found, task) * MICRO), MICRO),
             )
     ps = (1 - p if isinstance(task.query, Max) else p,)
-    return replace(
-        found, note=f"{found.note}; at the quantile {float(ps[0]):.6g}, beyond everyone at most once in 20"
-    ), ps
+    return replace(found, note=f"{found.note}; at the quantile {float(ps[0]):.6g}"), ps
 
 
 def _weight(calibration: Calibration, task: Task) -> float:
@@ -168,10 +175,8 @@ def _weight(calibration: Calibration, task: Task) -> float:
 
 
 def _is_safe(calibration: Calibration, task: Task, ps: tuple[Fraction, ...]) -> bool:
-    """Whether an answer with everyone on one side of it has a probability below 1 %, whatever the values are."""
+    """Whether an answer with everyone on one side of it is improbable (1 %; 5 % for min and max), whatever the values are."""
     least = float(min(min(p, 1 - p) for p in ps))
-    needed = 2 * task.query.outputs * log(task.query.points / _MISS)
-    return (
-        calibration.noise == 0
-        or _weight(calibration, task) * (least if isinstance(task.query, Quantile) else 1.0) >= needed
-    )
+    miss = _MISS if isinstance(task.query, Quantile) else _BEYOND
+    needed = 2 * task.query.outputs * log(task.query.points / miss)
+    return calibration.noise == 0 or _weight(calibration, task) * least >= needed * (1 - 1e-9)

@@ -131,7 +131,7 @@ def on_grid(
     if grid <= 0 or (width / grid).denominator != 1 or width / grid > most:
         raise QueryError(
             f"step={number_text(grid)} does not fit bounds of width {number_text(width)}. "
-            f"The step is positive and divides the width into at most {most} cells; leave it out for {cells}."
+            f"The step is positive and divides the width into at most {most} cells; leave it out for {cells if kind != 'date' else 'a day each'}."
         )
     if not _NARROWEST <= width <= _WIDEST or float(low) >= float(high):
         raise QueryError(
@@ -176,7 +176,9 @@ def _number(x: Any, kind: Kind, what: str) -> Fraction:
     """A number; of a date or timestamp, the seconds since 1970."""
     if kind == "number":
         return exact(x, what)
-    if not isinstance(x, date) or (isinstance(x, datetime) and x.tzinfo is not None):
+    if (
+        not isinstance(x, date) or x != x or (isinstance(x, datetime) and x.tzinfo is not None)
+    ):  # NaT is a datetime, and no moment
         raise QueryError(f"{what} is {x!r}. It must be a {kind} without a time zone, like the bounds.")
     moment = x if isinstance(x, datetime) else datetime.combine(x, time())
     return Fraction((moment - _EPOCH) // timedelta(microseconds=1), 10**6)

@@ -48,7 +48,12 @@ class Order(OnGrid):
     def assumptions(self) -> list[str]:
         bounds, _, missing = super().assumptions()
         step = f"{float(self.step):g}" if self.kind == "number" else str(timedelta(seconds=float(self.step)))
-        return [bounds, f"the answer is one of {self.points:,} points, in steps of {step}", missing]
+        return [
+            bounds,
+            f"the answer is one of {self.points:,} points, in steps of {step}",
+            missing,
+            "the predicted error is for values that lie close together around the answer; the interval holds for any",
+        ]
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,8 @@ def quantile(column: str, p: float | Iterable[float], bounds: Any, step: Any = N
     >>> quantile("income", [0.5, 0.9], bounds=(0, 200_000)).label
     'quantiles 0.5, 0.9 of income'
     """
+    if getattr(p, "ndim", 1) == 0:
+        p = p.item()  # type: ignore[union-attr]
     listed = isinstance(p, Iterable) and not isinstance(p, str)
     ps = sorted(exact(x, "p") for x in (p if listed else [p]))  # type: ignore[union-attr]
     for x in ps:
