@@ -10,25 +10,45 @@
     answer = people.release(query)                                  # the noisy answer, at everyone's own level
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
 
-Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quantile`, `min`, `max`. Closed forms of the papers: `theory`. What is refused: `errors`.
+Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quantile`, `min`, `max`, and several together: `workload`. Budgets over many
+releases: `Ledger`. Closed forms of the papers: `theory`. What is refused: `errors`.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from accord import errors, theory
 from accord.planning import Candidate, Plan, plan
-from accord.query import Query, count, histogram, max, mean, median, min, quantile, sum
-from accord.release import Release
+from accord.query import Query, Workload, count, histogram, max, mean, median, min, quantile, sum, workload
+from accord.release import Release, WorkloadRelease
 from accord.spec import Spec
 from accord.tables import Table, table
+from accord.workloads import WorkloadPlan
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from accord.ledger import Ledger
+
+__version__ = "0.2.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Ledger":  # with its database, when it is needed
+        from accord.ledger import Ledger
+
+        return Ledger
+    raise AttributeError(f"module 'accord' has no attribute {name!r}")
+
 
 __all__ = [
     "Candidate",
+    "Ledger",
     "Plan",
     "Query",
     "Release",
     "Spec",
     "Table",
+    "Workload",
+    "WorkloadPlan",
+    "WorkloadRelease",
     "count",
     "errors",
     "histogram",
@@ -41,4 +61,5 @@ __all__ = [
     "sum",
     "table",
     "theory",
+    "workload",
 ]

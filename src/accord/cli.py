@@ -33,27 +33,53 @@ def main() -> None:
     """Statistics about people who each chose their own privacy level."""
 
 
+def _options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+
+
+def _plot_option(what: str) -> Callable[..., Any]:
+    return click.option(
+        "--plot",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Draw {what} into a .png, .svg or .pdf.",
+    )
+
+
+_level_options = _options(
+    click.option(
+        "--epsilon",
+        required=True,
+        metavar="COLUMN",
+        help="The column of levels or tiers; a number: everyone's level.",
+    ),
+    click.option(
+        "--tiers",
+        metavar="NAME=ε,…",
+        help="Levels of the tiers, such as strict=0.1,standard=1,public=inf (0: opted out).",
+    ),
+    click.option("--default", metavar="TIER|ε", help="The tier or level of people who have none."),
+    click.option("--user", metavar="COLUMN", help="Who a row is of; it is checked that everyone has one row."),
+)
+
+
 def _table_options(command: Callable[..., None]) -> Callable[..., None]:
-    options = [
+    return _options(
         click.argument("source"),
         click.argument("statistic", type=click.Choice(STATISTICS), metavar="STATISTIC"),
         click.argument("column", required=False),
         click.option(
             "--bounds", nargs=2, metavar="LO HI", help="Public bounds of the column: numbers, or dates for ranks."
         ),
-        click.option(
-            "--epsilon",
-            required=True,
-            metavar="COLUMN",
-            help="The column of levels or tiers; a number: everyone's level.",
-        ),
-        click.option(
-            "--tiers",
-            metavar="NAME=ε,…",
-            help="Levels of the tiers, such as strict=0.1,standard=1,public=inf (0: opted out).",
-        ),
-        click.option("--default", metavar="TIER|ε", help="The tier or level of people who have none."),
-        click.option("--user", metavar="COLUMN", help="Who a row is of; it is checked that everyone has one row."),
+        _level_options,
         click.option("--where", metavar="CONDITION", help="What to count, such as \"age >= 65 AND region = 'north'\"."),
         click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells."),
         click.option("--categories", metavar="A,B,…", help="A histogram's categories."),
@@ -66,21 +92,15 @@ def _table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--share",
             type=float,
-            default=1.0,
-            show_default=True,
-            help="The fraction of everyone's level that may be spent.",
+            help="The fraction of everyone's level that may be spent [default: 1; required with --ledger].",
         ),
+        click.option("--ledger", metavar="URL", help="Where budgets are kept: a file, or postgresql://…"),
         click.option(
-            "--plot",
-            type=click.Path(dir_okay=False, path_type=Path),
-            metavar="FILE",
-            help="Draw the plan into a .png, .svg or .pdf.",
+            "--remaining", is_flag=True, help="Plan from what the ledger has left; --share is a part of that."
         ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+        _plot_option("the plan"),
+        _json,
+    )(command)
 
 
 @main.command()
@@ -88,10 +108,26 @@ def _table_options(command: Callable[..., None]) -> Callable[..., None]:
 def plan(**given: Any) -> None:
     """Predict the error of every mechanism, before any value is read."""
     people, query = _opened(given)
+    ledger = _ledger(given)
     with _working("reading the levels"):
-        made = people.plan(query, given["mechanism"], given["share"], t=given["t"])
+        made = _planned(people, query, ledger, given)
     _plot(made, given["plot"])
-    _show(given["as_json"], made.describe, "plan_view", made)
+    if ledger is None:
+        _show(given["as_json"], made.describe, "plan_view", made)
+        return
+    from accord.receipt import left_document
+
+    left = ledger.remaining(people)
+    affordable = ledger.affordable(people, made)
+    _show(
+        given["as_json"],
+        lambda: {**made.describe(), "ledger": left_document(left, affordable)},
+        "plan_view",
+        made,
+    )
+    if not given["as_json"]:
+        click.echo()
+        _show(False, dict, "remaining_view", left, affordable)
 
 
 @main.command()
@@ -99,14 +135,18 @@ def plan(**given: Any) -> None:
 def release(**given: Any) -> None:
     """Answer at everyone's own level, and say what it cost whom."""
     people, query = _opened(given)
+    ledger = _ledger(given)
     with _working("reading the table"):
-        made = people.release(query, given["mechanism"], given["share"], t=given["t"])
+        if given["remaining"]:
+            made = people.release(_planned(people, query, ledger, given), ledger=ledger)
+        else:
+            made = people.release(query, given["mechanism"], given["share"], t=given["t"], ledger=ledger)
     _plot(made.plan, given["plot"])
     _show(given["as_json"], made.receipt, "release_view", made)
 
 
 @main.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
+@_json
 def mechanisms(as_json: bool) -> None:
     """List every mechanism with paper, neighbors and guarantee."""
     from accord.mechanisms import ALL
@@ -161,15 +201,125 @@ def version() -> None:
     click.echo(accord.__version__)
 
 
+@main.group()
+def ledger() -> None:
+    """Budgets that last: who has how much left, and what was done with it. URL is a file such as accord.db, or postgresql://…"""
+
+
+@ledger.command()
+@click.argument("url")
+@_json
+def init(url: str, as_json: bool) -> None:
+    """Make a new ledger, with the key by which it knows people."""
+    _answer_in(as_json)
+    made = accord.Ledger(url)
+    entries = len(made.entries())
+    _show(as_json, lambda: {"schema": 1, "ledger": made.label, "entries": entries}, "init_view", made.label, entries)
+
+
+@ledger.command()
+@click.argument("url")
+@click.argument("name")
+@click.argument("source")
+@_level_options
+@_json
+def register(url: str, name: str, **given: Any) -> None:
+    """Make a table known under a NAME, or a new version of it: who is in it, and with which level."""
+    _answer_in(given["as_json"])
+    books, people = accord.Ledger(url, create=False), _people(given)
+    with _working("reading who is in the table"):
+        made = books.register(people, name)
+    _show(given["as_json"], lambda: {"schema": 1, **vars(made)}, "registration_view", made)
+
+
+@ledger.command()
+@click.argument("url")
+@_plot_option("the budgets")
+@_json
+def show(url: str, plot: Path | None, as_json: bool) -> None:
+    """Budgets by table and level: spent and left."""
+    _answer_in(as_json)
+    accounts = accord.Ledger(url, create=False).accounts()
+    if plot is not None:
+        from accord.report.figures import draw_accounts
+
+        click.echo(f"figure: {draw_accounts(accounts, plot)}", err=True)
+    from accord.receipt import accounts_document
+
+    _show(as_json, lambda: accounts_document(accounts), "accounts_view", accounts)
+
+
+@ledger.command()
+@click.argument("url")
+@_json
+def history(url: str, as_json: bool) -> None:
+    """Every release that was charged: question, mechanism, charges, predicted error, time, version."""
+    _answer_in(as_json)
+    made = accord.Ledger(url, create=False).history()
+    _show(as_json, lambda: {"schema": 1, "releases": made}, "history_view", made)
+
+
+@ledger.command()
+@click.argument("url")
+@_json
+def verify(url: str, as_json: bool) -> None:
+    """Check that no entry was changed or removed, and that the accounts follow from them. Exit code 1 if not."""
+    _answer_in(as_json)
+    found = accord.Ledger(url, create=False).verify()
+    _show(as_json, lambda: {"schema": 1, **vars(found)}, "verdict_view", found)
+    if found.problems:
+        click.get_current_context().exit(1)
+
+
+@ledger.command()
+@click.argument("url")
+def export(url: str) -> None:
+    """Every entry and account as one JSON document, which another program can check."""
+    _answer_in(True)
+    made = accord.Ledger(url, create=False)
+    _show(True, made.export, "")
+
+
 # ---- from words to calls ---------------------------------------------------------------------------------------------
 
 
+def _answer_in(as_json: bool) -> None:
+    """Refusals come in the same form as results."""
+    click.get_current_context().meta["accord.json"] = as_json
+
+
 def _opened(given: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
-    click.get_current_context().meta["accord.json"] = given["as_json"]
+    _answer_in(given["as_json"])
+    people = _people(given)
+    return people, _query(people, given)
+
+
+def _people(given: dict[str, Any]) -> accord.Table:
     tiers = _tiers(given["tiers"])
     default = given["default"] if tiers and given["default"] in tiers else _number(given["default"])
-    people = accord.table(given["source"], epsilon=given["epsilon"], tiers=tiers, default=default, user=given["user"])
-    return people, _query(people, given)
+    return accord.table(given["source"], epsilon=given["epsilon"], tiers=tiers, default=default, user=given["user"])
+
+
+def _ledger(given: dict[str, Any]) -> accord.Ledger | None:
+    if given["ledger"] is None:
+        if given["remaining"]:
+            raise click.UsageError("--remaining is about a ledger: give --ledger URL.")
+        return None
+    if given["share"] is None and not given["remaining"]:
+        raise click.UsageError(
+            "with --ledger, say how much of everyone's level this may spend: --share 0.1 is a tenth, --remaining is all that is left."
+        )
+    return accord.Ledger(given["ledger"], create=False)
+
+
+def _planned(
+    people: accord.Table, query: accord.Query, ledger: accord.Ledger | None, given: dict[str, Any]
+) -> accord.Plan:
+    share = 1.0 if given["share"] is None else given["share"]
+    if ledger is None or not given["remaining"]:
+        return people.plan(query, given["mechanism"], share, t=given["t"])
+    notes = people.check(query)
+    return accord.plan(ledger.remaining(people), query, given["mechanism"], share, t=given["t"], notes=notes)
 
 
 def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:

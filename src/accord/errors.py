@@ -4,6 +4,8 @@
     ├── SpecError     the levels cannot be used          (also a ValueError)
     ├── QueryError    the question cannot be asked       (also a ValueError)
     ├── PlanError     no plan answers it as asked        (also a ValueError)
+    ├── BudgetError   somebody has less left than it would cost them
+    ├── LedgerError   the ledger cannot be used, or does not know the table
     └── SourceError   the data cannot be opened or read
 
 An error is an output channel. Every message states the fact, the rule and the next step from public things alone: levels,
@@ -31,6 +33,14 @@ class QueryError(AccordError, ValueError):
 
 class PlanError(AccordError, ValueError):
     """No plan answers the question as asked."""
+
+
+class BudgetError(AccordError):
+    """Somebody has less left than the release would cost them. Nothing is spent."""
+
+
+class LedgerError(AccordError):
+    """The ledger cannot be used, or does not know the table."""
 
 
 class SourceError(AccordError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
-from accord.query import Query
+from accord.query import Query, Workload
 from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float, to_micro
+
+if TYPE_CHECKING:
+    from accord.workloads import WorkloadPlan
 
 NEIGHBORS = ("replace",)
 NEARLY = 1.05
@@ -49,7 +52,7 @@ class Candidate:
 
     @cached_property
     def charges(self) -> Mapping[float, float] | None:
-        return None if self.calibration is None else _by_level(self.spec, self.calibration.charges)
+        return None if self.calibration is None else by_level(self.spec, self.calibration.charges)
 
     def __repr__(self) -> str:
         return f"<{self.mechanism}: {'refused, ' if self.rmse is None else f'rmse {self.rmse:.6g}; '}{self.note}>"
@@ -95,7 +98,7 @@ class Plan:
     @cached_property
     def charges(self) -> Mapping[float, float]:
         """{level: charge}: what the release costs a person of each level."""
-        return _by_level(self.spec, self.calibration.charges)
+        return by_level(self.spec, self.calibration.charges)
 
     @property
     def assumptions(self) -> list[str]:
@@ -106,7 +109,7 @@ class Plan:
             "levels and the number of people are public, and each row is one person",
             *(
                 [
-                    f"{self.spec.opted_out:,} people opted out and are never read; the answer is about the other {self.spec.total:,}"
+                    f"{self.spec.opted_out:,} people opted out{' or have nothing left' if self.spec.is_rest else ''} and are never read; the answer is about the other {self.spec.total:,}"
                 ]
                 if self.spec.opted_out
                 else []
@@ -128,21 +131,43 @@ class Plan:
         return f"<Plan: {self.query.label} by {self.mechanism}, rmse {self.rmse:.6g}>"
 
 
+@overload
 def plan(
     spec: Spec,
     query: Query,
+    mechanism: str = ...,
+    share: float = ...,
+    *,
+    t: float | None = ...,
+    neighbors: str = ...,
+    notes: tuple[str, ...] = ...,
+) -> Plan: ...
+@overload
+def plan(
+    spec: Spec,
+    query: Workload,
+    mechanism: str = ...,
+    share: float = ...,
+    *,
+    t: float | None = ...,
+    neighbors: str = ...,
+    notes: tuple[str, ...] = ...,
+) -> WorkloadPlan: ...
+def plan(
+    spec: Spec,
+    query: Query | Workload,
     mechanism: str = "auto",
     share: float = 1.0,
     *,
     t: float | None = None,
     neighbors: str = "replace",
     notes: tuple[str, ...] = (),
-) -> Plan:
-    """Compare every mechanism and choose one.
+) -> Plan | WorkloadPlan:
+    """Compare every mechanism and choose one; of a workload, for every question.
 
     Args:
-        spec: the public levels.
-        query: the question.
+        spec: the public levels, or what a ledger says is left of them.
+        query: the question, or a workload of several.
         mechanism: a name, or "auto" for the lowest predicted error.
         share: the fraction of everyone's level that may be spent.
         t: the level of `threshold`; the best one if left out.
@@ -161,7 +186,7 @@ def plan(
         raise PlanError(
             f"a plan is made from a Spec, not from {type(spec).__name__}. Call table.spec(), Spec.of or Spec.from_groups."
         )
-    if not isinstance(query, Query):
+    if not isinstance(query, Query | Workload):
         raise QueryError(
             f"a plan is made for a query, not for {type(query).__name__}. Make one with accord.mean or its siblings."
         )
@@ -181,22 +206,35 @@ def plan(
             + " A release needs at least one person with a level above 0."
         )
     part = _share(share)
-    affordable = _shared_levels(spec.micro, part)
-    first = int(np.searchsorted(affordable, 1))
-    if first == affordable.size:
+    if isinstance(query, Workload):
+        from accord.workloads import plan_workload
+
+        if t is not None:
+            raise PlanError("t= is for one question. Leave it out: a workload finds the best one for each.")
+        return plan_workload(spec, query, mechanism, part, neighbors, notes)
+    level = None if t is None else _threshold(t)
+    return plan_within(spec, query, shared_levels(spec.micro, part), mechanism, level, part, neighbors, notes)
+
+
+def plan_within(
+    spec: Spec,
+    query: Query,
+    affordable: IntArray,
+    mechanism: str,
+    t: int | None,
+    share: int,
+    neighbors: str,
+    notes: tuple[str, ...],
+) -> Plan:
+    """A plan that charges nobody of a level more than is `affordable` for it, all in millionths."""
+    order = np.argsort(affordable, kind="stable")
+    order = order[affordable[order] > 0]
+    if order.size == 0:
         raise PlanError(
-            f"share={level_text(part)} leaves everyone with less than a millionth. The largest level is {level_text(int(spec.micro[-1]))}; ask for a larger share."
+            f"share={level_text(share)} leaves everyone with less than a millionth. The largest level is {level_text(int(spec.micro[-1]))}; ask for a larger share."
         )
-    task = Task(
-        affordable[first:],
-        spec.people[first:],
-        spec.total,
-        query,
-        None if t is None else _threshold(t),
-        query.variance,
-        query.blur,
-    )
-    candidates = tuple(_candidate(m, task, spec) for m in ALL)
+    task = Task(affordable[order], spec.people[order], spec.total, query, t, query.variance, query.blur)
+    candidates = tuple(_candidate(m, task, spec, order) for m in ALL)
     chosen, reason = _choose(candidates, query, spec, mechanism)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None
@@ -205,22 +243,19 @@ def plan(
         nobody = np.zeros(spec.micro.size)
         name, calibration = chosen, Calibration(nobody.astype(np.int64), nobody, 0.0, reason)
         prediction = _without_data(chosen, query, spec.total)
-    return Plan(spec, query, name, part, neighbors, calibration, prediction, candidates, reason, notes)
+    return Plan(spec, query, name, share, neighbors, calibration, prediction, candidates, reason, notes)
 
 
-def _candidate(mechanism: Mechanism, task: Task, spec: Spec) -> Candidate:
+def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray) -> Candidate:
     try:
         way = mechanism.way(task.query)
         calibration = way.calibrate(task)
         prediction = way.predict(task, calibration)
     except Refused as why:
         return Candidate(mechanism.name, str(why), spec, None, None)
-    if unread := spec.micro.size - task.levels.size:  # people whom the share leaves with nothing are not read
-        calibration = replace(
-            calibration,
-            charges=np.pad(calibration.charges, (unread, 0)),
-            weights=np.pad(calibration.weights, (unread, 0)),
-        )
+    charges, weights = np.zeros(spec.micro.size, dtype=np.int64), np.zeros(spec.micro.size)
+    charges[order], weights[order] = calibration.charges, calibration.weights  # those who have nothing are not read
+    calibration = replace(calibration, charges=charges, weights=weights)
     return Candidate(mechanism.name, calibration.note, spec, calibration, prediction)
 
 
@@ -239,7 +274,7 @@ def _choose(candidates: tuple[Candidate, ...], query: Query, spec: Spec, mechani
     unbiased = [c for c in candidates if c.prediction is not None and c.prediction.bias_bound is not None]
     best = min(unbiased, key=lambda c: c.rmse or 0.0)
     assert best.rmse is not None
-    if best.rmse > _idle(query, spec.total):
+    if best.rmse > idle_error(query, spec.total):
         return "midpoint", (
             f"no mechanism is expected to beat the middle of what is possible (the best, {best.mechanism}, has an error of "
             f"{best.rmse:.4g}); it is returned, and nobody is charged"
@@ -253,7 +288,7 @@ def _choose(candidates: tuple[Candidate, ...], query: Query, spec: Spec, mechani
     return best, "lowest predicted error"
 
 
-def _idle(query: Query, people: int) -> float:
+def idle_error(query: Query, people: int) -> float:
     """Error of the middle, at worst."""
     return query.size(people) * sqrt(query.idle / query.outputs)
 
@@ -262,7 +297,7 @@ def _without_data(how: str, query: Query, people: int) -> Prediction:
     if how == "public":
         value = float(people)
         return Prediction(0.0, 0.0, None, fixed=(value, value))
-    return Prediction(_idle(query, people), _idle(query, people), None, fixed=query.possible(people))
+    return Prediction(idle_error(query, people), idle_error(query, people), None, fixed=query.possible(people))
 
 
 def _share(share: float) -> int:
@@ -290,11 +325,11 @@ def _threshold(t: float) -> int:
     return micro
 
 
-def _shared_levels(micro: IntArray, part: int) -> IntArray:
+def shared_levels(micro: IntArray, part: int) -> IntArray:
     """⌊share·level⌋ in millionths; public stays public."""
     finite = np.where(micro == PUBLIC, 0, micro)  # at most 10¹² · 10⁶ < 2⁶³
     return np.where(micro == PUBLIC, PUBLIC, finite * part // MICRO)
 
 
-def _by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:
+def by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:
     return MappingProxyType({level: to_float(c) for level, c in zip(spec.levels, charges.tolist(), strict=True)})

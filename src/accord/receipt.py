@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import accord
 from accord.planning import Plan
 from accord.query import Answer, Interval
-from accord.release import Release
-from accord.spec import Spec, level_text
+from accord.release import Booked, Release, WorkloadRelease
+from accord.spec import Spec, level_text, to_micro
+from accord.workloads import WorkloadPlan
+
+if TYPE_CHECKING:
+    from accord.ledger.books import Account
 
 SCHEMA = 1
 
@@ -44,6 +48,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         "accord": accord.__version__,
         "time": release.time.isoformat(),
         **_decision(release.plan),
+        **_booked(release.booked),
         "value": _value(release.value),
         "interval": {
             "confidence": confidence,
@@ -51,6 +56,72 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
             "bounds": _interval(release.interval(confidence)),
         },
     }
+
+
+def left_document(left: Spec, affordable: int | None) -> dict[str, Any]:
+    """What is left in a ledger, and how often a plan can still be released (null: without end)."""
+    people = [{"left": level_text(m), "people": n} for m, n in zip(left.micro.tolist(), left.counts, strict=True)]
+    if left.opted_out:
+        people.insert(0, {"left": "0", "people": left.opted_out})
+    return {"left": people, "affordable": affordable}
+
+
+def accounts_document(accounts: list[Account]) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "accounts": [
+            {
+                "table": a.table,
+                "tier": a.tier,
+                "level": _text(a.level),
+                "people": a.people,
+                "spent": [_text(x) for x in a.spent],
+                "left": [_text(x) for x in a.left],
+            }
+            for a in accounts
+        ],
+    }
+
+
+def _text(level: float) -> str:
+    return level_text(int(to_micro(level)))
+
+
+def workload_document(plan: WorkloadPlan) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        **_together(plan),
+        "equal": plan.equal,
+        "plans": [
+            {"weight": weight, **plan_document(part)}
+            for weight, part in zip(plan.workload.weights, plan.parts, strict=True)
+        ],
+    }
+
+
+def workload_receipt(release: WorkloadRelease) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        **_together(release.plan),
+        **_booked(release.booked),
+        "receipts": [release_document(part) for part in release.releases],
+    }
+
+
+def _together(plan: WorkloadPlan) -> dict[str, Any]:
+    return {
+        "workload": [part.query.label for part in plan.parts],
+        "neighbors": plan.neighbors,
+        "share": level_text(plan.share),
+        "charges": _charges(plan.spec, plan.spent.tolist()),
+        "total": plan.total,
+    }
+
+
+def _booked(booked: Booked | None) -> dict[str, Any]:
+    return {} if booked is None else {"ledger": {"entry": booked.entry, "hash": booked.hash}}
 
 
 def _decision(plan: Plan) -> dict[str, Any]:

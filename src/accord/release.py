@@ -1,21 +1,34 @@
-"""Release: summarise, add noise, and say what it cost. The only module that touches noise."""
+"""Release: reserve in the ledger, summarise, add noise, book, and say what it cost. The only module that touches noise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import TABLE_CHANGED, PlanError, QueryError, SourceError
+from accord.errors import TABLE_CHANGED, AccordError, LedgerError, PlanError, QueryError, SourceError
 from accord.mechanisms import ALL
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, plan
-from accord.query import Answer, Interval, Query
+from accord.query import Answer, Interval, Query, Workload
 from accord.summary import Summary
+from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
-    from accord.tables import Table
+    from accord.ledger import Ledger
+    from accord.tables import Left, Table
+
+_CHARGED = "The release has been charged all the same, because reading had begun; its answer is not given out."
+
+
+@dataclass(frozen=True)
+class Booked:
+    """An entry of a ledger's chain."""
+
+    entry: int
+    hash: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,6 +40,8 @@ class Release:
     """A number (unbiased, so that it can lie outside the bounds where the noise is large); {cell: number} for a histogram; for a quantile a
     point of the grid, a date of dates; a list for several quantiles."""
     time: datetime
+    booked: Booked | None = None
+    """Where it stands in the ledger, if there is one."""
 
     @property
     def rmse(self) -> float:
@@ -72,37 +87,121 @@ class Release:
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, rmse {self.rmse:.6g}>"
 
 
+@dataclass(frozen=True, repr=False)
+class WorkloadRelease:
+    """The answers to all questions of a workload, in their order."""
+
+    plan: WorkloadPlan
+    releases: tuple[Release, ...]
+    booked: Booked | None = None
+
+    @property
+    def value(self) -> list[Answer]:
+        return [made.value for made in self.releases]
+
+    @property
+    def charges(self) -> Mapping[float, float]:
+        """What all answers together cost a person of each level."""
+        return self.plan.charges
+
+    def receipt(self) -> dict[str, Any]:
+        """The receipts of all answers, and what they cost together: plain data, ready for JSON."""
+        from accord.receipt import workload_receipt
+
+        return workload_receipt(self)
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.releases))
+
+    def __repr__(self) -> str:
+        return f"<WorkloadRelease: {', '.join(map(repr, self.releases))}>"
+
+
 def release(
-    table: Table, asked: Query | Plan, mechanism: str = "auto", share: float = 1.0, *, t: float | None = None
-) -> Release:
-    """Answer a query, or carry out a plan."""
-    if isinstance(asked, Plan):
-        if (mechanism, share, t) != ("auto", 1.0, None):
+    table: Table,
+    asked: Query | Plan | Workload | WorkloadPlan,
+    mechanism: str = "auto",
+    share: float | None = None,
+    *,
+    t: float | None = None,
+    ledger: Ledger | None = None,
+) -> Release | WorkloadRelease:
+    """Answer a query or a workload, or carry out a plan: reserve, summarise, add noise, book."""
+    summary = None
+    if isinstance(asked, Plan | WorkloadPlan):
+        if (mechanism, share, t) != ("auto", None, None):
             raise PlanError(
                 "a plan has its mechanism and share already. Release it as it is, or give the query instead."
             )
-        summary = None
-        if asked.neighbors != table.neighbors:
+        decided = _accept(asked, table, ledger is not None)
+    elif isinstance(asked, Query | Workload):
+        if share is None and ledger is not None:
             raise PlanError(
-                f"the plan is for neighbors={asked.neighbors!r}, the table for {table.neighbors!r}. Plan again with table.plan(query)."
+                "with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth. Levels are for life, not for one question."
             )
-        if asked.spec != table.spec():
-            raise PlanError(
-                "the plan was made for other levels or other numbers of people than this table has. Plan again with table.plan(query)."
-            )
-        # the same levels, under this table's names of tiers
-        decided = asked if asked.spec.tiers == table.spec().tiers else replace(asked, spec=table.spec())
-    elif isinstance(asked, Query):
-        summary = (
-            table._summary(asked) if not table.known else None
-        )  # levels and values from one scan; the plan sees the levels
-        decided = plan(table.spec(), asked, mechanism, share, t=t, neighbors=table.neighbors, notes=table._check(asked))
+        if not table.known and ledger is None and isinstance(asked, Query):
+            summary = table._summary(asked)  # levels and values from one scan; the plan sees the levels
+        part = 1.0 if share is None else share
+        decided = plan(table.spec(), asked, mechanism, part, t=t, neighbors=table.neighbors, notes=table.check(asked))
     else:
         raise QueryError(
             f"a release answers a query or a plan, not {type(asked).__name__}. Make one with accord.mean or its siblings."
         )
+    if ledger is None:
+        return _carry_out(table, decided, None, summary)
+    held = ledger._reserve(table, decided)
+    try:
+        made = _carry_out(table, decided, held.left)
+        ledger._recognise(table, held)
+        receipts = [part.receipt() for part in (made.releases if isinstance(made, WorkloadRelease) else (made,))]
+    except BaseException as fault:
+        with suppress(LedgerError):  # then it stays a reservation without an answer, which is charged as well
+            ledger._settle(held, None)
+        if isinstance(fault, AccordError):
+            raise type(fault)(f"{fault} {_CHARGED}") from None
+        raise
+    try:
+        entry = ledger._settle(held, receipts)
+    except LedgerError as fault:  # no answer leaves that the books do not have
+        raise LedgerError(f"{fault} {_CHARGED}") from None
+    return replace(made, booked=Booked(entry.seq, entry.hash))
+
+
+def _accept(asked: Plan | WorkloadPlan, table: Table, booked: bool) -> Plan | WorkloadPlan:
+    """A plan for this very table, under its names of tiers. With a ledger it may be for what is left, which the ledger checks."""
+    if asked.neighbors != table.neighbors:
+        raise PlanError(
+            f"the plan is for neighbors={asked.neighbors!r}, the table for {table.neighbors!r}. Plan again with table.plan(query)."
+        )
+    spec = table.spec()
+    if asked.spec != spec:
+        if booked and isinstance(asked, Plan):
+            return replace(asked, notes=tuple(dict.fromkeys((*asked.notes, *table.check(asked.query)))))
+        if booked:
+            return asked
+        raise PlanError(
+            "the plan was made for other levels or other numbers of people than this table has. Plan again with table.plan(query)"
+            " (or give the ledger from whose remaining(table) it was made)."
+        )
+    if asked.spec.tiers == spec.tiers:
+        return asked
+    if isinstance(asked, WorkloadPlan):
+        return replace(asked, spec=spec, parts=tuple(replace(part, spec=spec) for part in asked.parts))
+    return replace(asked, spec=spec)
+
+
+def _carry_out(
+    table: Table, decided: Plan | WorkloadPlan, left: Left | None, summary: Summary | None = None
+) -> Release | WorkloadRelease:
+    """All answers, or an error."""
+    if isinstance(decided, WorkloadPlan):
+        return WorkloadRelease(decided, tuple(_carry_out_one(table, part, left, None) for part in decided.parts))
+    return _carry_out_one(table, decided, left, summary)
+
+
+def _carry_out_one(table: Table, decided: Plan, left: Left | None, summary: Summary | None) -> Release:
     if decided.mechanism not in NO_DATA and summary is None:
-        summary = table._summary(decided.query)
+        summary = table._summary(decided.query, left)
     return Release(decided, _answer(decided, summary, SECURE), datetime.now(UTC))
 
 

@@ -125,8 +125,13 @@ class Spec:
     True
     """
 
-    def __init__(self, micro: IntArray, people: IntArray, tiers: Mapping[str, int] | None = None) -> None:
-        """From levels in millionths, in any order, with the number of people of each. `Spec.of` and `Spec.from_groups` are easier."""
+    def __init__(
+        self, micro: IntArray, people: IntArray, tiers: Mapping[str, int] | None = None, is_rest: bool = False
+    ) -> None:
+        """From levels in millionths, in any order, with the number of people of each. `Spec.of` and `Spec.from_groups` are easier.
+
+        `is_rest`: these are not levels but what is left of them in a ledger. It matters for words only.
+        """
         distinct, where = np.unique(micro, return_inverse=True)
         counts = np.zeros(distinct.size, dtype=np.int64)
         np.add.at(counts, where, people)
@@ -136,6 +141,7 @@ class Spec:
         self.opted_out: int = int(counts[distinct == 0].sum())
         self.total: int = int(self.people.sum())
         self.tiers: dict[str, int] = dict(tiers or {})
+        self.is_rest = is_rest
         self.micro.flags.writeable = self.people.flags.writeable = False
 
     @classmethod

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accord.spec import IntArray, total_of
+from accord.spec import IntArray, Spec, total_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ class Summary:
         per_entry = weights[self.level].astype(object if wide else np.int64)
         np.add.at(sums, self.output, per_entry * self.amount)
         return sums
+
+    def regrouped(self, groups: IntArray, spec: Spec) -> Summary:
+        """By the levels of another Spec: everyone of the k-th level here has the level groups[k] there; 0 for those who are not read."""
+        index = np.where(groups > 0, np.searchsorted(spec.micro, groups), -1)
+        people = np.zeros_like(spec.people)
+        np.add.at(people, index[index >= 0], self.people[index >= 0])
+        level = index[self.level]
+        kept = np.flatnonzero(level >= 0)
+        return Summary(people, self.outputs, level[kept], self.output[kept], self.amount[kept])
 
     def rows(self) -> Iterator[list[int]]:
         """The sums of each level, one after the other."""

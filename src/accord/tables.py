@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from accord import planning, release
 from accord.engines import Engine, Kind, open_source, sql
-from accord.errors import TABLE_CHANGED, QueryError, SourceError, SpecError, did_you_mean
+from accord.errors import TABLE_CHANGED, LedgerError, QueryError, SourceError, SpecError, did_you_mean
 from accord.planning import NEIGHBORS, Plan
-from accord.query import Histogram, OnGrid, Order, Query
-from accord.release import Release
+from accord.query import Histogram, OnGrid, Order, Query, Workload
+from accord.release import Release, WorkloadRelease
 from accord.spec import LARGEST, MICRO, IntArray, Spec, read_tiers, to_float, to_micro
 from accord.summary import Summary
+from accord.workloads import WorkloadPlan
 
+if TYPE_CHECKING:
+    from accord.ledger import Ledger
+
+_LEFT = "__accord_left__"
 _FEW_LEVELS = 64
 _MANY_CELLS = 1_000
 
@@ -41,6 +48,14 @@ class _Levels:
         elif names := ", ".join(sql.text(name) for name, level in self.tiers.items() if level):
             tests.append(f"{self.expression} IN ({names})")
         return f"({' OR '.join(tests)})" if tests else "FALSE"
+
+    @property
+    def number(self) -> str:
+        """SQL for the level as a number: of a tier, its millionths."""
+        if self.tiers is None:
+            return self.expression
+        arms = " ".join(f"WHEN {self.expression} = {sql.text(name)} THEN {level}" for name, level in self.tiers.items())
+        return f"CASE {arms} END"
 
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         """Raw levels in millionths; refuses what is not a level, with the number of people (levels are public)."""
@@ -92,6 +107,28 @@ class _Levels:
                 )
 
 
+@dataclass(frozen=True)
+class Left:
+    """What everyone in a table has left, as a ledger knows it."""
+
+    spec: Spec
+    by_level: IntArray | None
+    """For each level of the table, if that decides it. In millionths."""
+    by_person: tuple[str, IntArray, IntArray] | None = field(repr=False)
+    """Otherwise: the ledger's secret, keyed hashes of people, and what each of them has left."""
+
+
+@dataclass(frozen=True)
+class _LeftColumn:
+    """Stands in for `_Levels` where a lent column has what everyone has left."""
+
+    expression = sql.quote(_LEFT)
+    read = f"({sql.quote(_LEFT)} > 0)"
+
+    def decode(self, raw: Any, people: IntArray) -> IntArray:
+        return np.asarray(raw, dtype=np.int64)
+
+
 class Table:
     """People, opened. Made by `accord.table`."""
 
@@ -101,6 +138,7 @@ class Table:
         self._engine, self._levels, self._user, self.neighbors = engine, levels, user, neighbors
         self._level_column = level_column
         self._spec: Spec | None = None
+        self._identity: tuple[str, object, str] | None = None
         # Levels as they stand in the table (the first of them), and in millionths.
         self._raw: tuple[list[Any], IntArray] = ([], np.zeros(0, dtype=np.int64))
 
@@ -122,27 +160,69 @@ class Table:
         assert self._spec is not None
         return self._spec
 
-    def plan(self, query: Query, mechanism: str = "auto", share: float = 1.0, *, t: float | None = None) -> Plan:
-        """Compare every mechanism for a query; see `accord.plan`. Reads no value."""
-        notes = self._check(query)
+    @overload
+    def plan(self, query: Query, mechanism: str = ..., share: float = ..., *, t: float | None = ...) -> Plan: ...
+    @overload
+    def plan(
+        self, query: Workload, mechanism: str = ..., share: float = ..., *, t: float | None = ...
+    ) -> WorkloadPlan: ...
+    def plan(
+        self, query: Query | Workload, mechanism: str = "auto", share: float = 1.0, *, t: float | None = None
+    ) -> Plan | WorkloadPlan:
+        """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value."""
+        notes = self.check(query)
         return planning.plan(self.spec(), query, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
 
+    @overload
     def release(
-        self, query: Query | Plan, mechanism: str = "auto", share: float = 1.0, *, t: float | None = None
-    ) -> Release:
-        """Answer a query, or carry out a plan.
+        self,
+        query: Query | Plan,
+        mechanism: str = ...,
+        share: float | None = ...,
+        *,
+        t: float | None = ...,
+        ledger: Ledger | None = ...,
+    ) -> Release: ...
+    @overload
+    def release(
+        self,
+        query: Workload | WorkloadPlan,
+        mechanism: str = ...,
+        share: float | None = ...,
+        *,
+        t: float | None = ...,
+        ledger: Ledger | None = ...,
+    ) -> WorkloadRelease: ...
+    def release(
+        self,
+        query: Query | Plan | Workload | WorkloadPlan,
+        mechanism: str = "auto",
+        share: float | None = None,
+        *,
+        t: float | None = None,
+        ledger: Ledger | None = None,
+    ) -> Release | WorkloadRelease:
+        """Answer a query or a workload, or carry out a plan.
 
         Args:
-            query: a query, or a plan of `plan` (which has its mechanism and share already).
+            query: a query or a workload, or a plan of `plan` (which has its mechanism and share already).
             mechanism: a name, or "auto" for the lowest predicted error.
-            share: the fraction of everyone's level that may be spent.
+            share: the fraction of everyone's level that may be spent: all of it without a ledger, required with one.
             t: the level of `threshold`; the best one if left out.
-        """
-        self._check(query.query if isinstance(query, Plan) else query)
-        return release.release(self, query, mechanism, share, t=t)
+            ledger: where everyone's budget is kept; the release is charged there before anything is read.
 
-    def _check(self, query: Any) -> tuple[str, ...]:
+        Raises:
+            BudgetError: somebody has less left than it would cost them. Nothing is spent.
+            LedgerError: the ledger cannot be used, or does not know this table as it is now. Nothing is spent.
+        """
+        self.check(query.query if isinstance(query, Plan) else query)
+        return release.release(self, query, mechanism, share, t=t, ledger=ledger)
+
+    def check(self, query: Any) -> tuple[str, ...]:
         """Refuse what this table cannot answer, by names and kinds of columns; what else must be taken for granted here."""
+        if isinstance(query, Workload | WorkloadPlan):
+            asked = query.queries if isinstance(query, Workload) else [part.query for part in query.parts]
+            return tuple(dict.fromkeys(note for part in asked for note in self.check(part)))
         if not isinstance(query, Query):
             return ()  # `plan` and `release` say so
         sql.check(query, self._engine.columns)
@@ -159,28 +239,91 @@ class Table:
         )
         return (f"{query.column} is read from a file without types: what is not a {example} is missing",)
 
-    def _summary(self, query: Query) -> Summary:
-        """The exact integers behind a query. Private: for `release` alone."""
-        how, source = self._levels, self._engine.source
+    def _summary(self, query: Query, left: Left | None = None) -> Summary:
+        """The exact integers behind a query, by level, or by what people have left. Private: for `release` alone."""
+        if left is None:
+            return self._aggregate(query, self._engine.source, self._levels, None)
+        if left.by_level is not None:
+            return self._summary(query).regrouped(left.by_level, left.spec)
+        assert left.by_person is not None and self._user is not None
+        secret, people, amounts = left.by_person
+        with self._engine.lend({"person": people, _LEFT: amounts}) as lent:
+            source = sql.beside(self._engine.source, self._person(secret), lent, _LEFT)
+            return self._aggregate(query, source, _LeftColumn(), left.spec)
+
+    def _aggregate(self, query: Query, source: str, how: _Levels | _LeftColumn, expected: Spec | None) -> Summary:
         cell = sql.cell(query, self._engine.columns, how.read)
         points = query.points if isinstance(query, Order) else query.outputs
         missing = query.missing_cell if isinstance(query, OnGrid) else None
         if isinstance(query, Histogram | Order):
-            micro, people, cells = self._by_cell(cell, points, missing)
+            micro, people, cells = self._by_cell(source, how, cell, points, missing)
             amounts: Any = people
         else:
             found = self._engine.fetch(sql.by_level(source, how.expression, cell, missing or 0), wide="total")
             people, amounts = found["people"], np.array(found["total"], dtype=object)
             micro, cells = how.decode(found["level"], people), np.zeros(people.size, dtype=np.int64)
-            if self._spec is None:
+            if expected is None and self._spec is None:
                 self._keep(found["level"], micro, people)
-        spec = self.spec()
+        spec = self.spec() if expected is None else expected
         if Spec(micro, people) != spec:
             raise SourceError(TABLE_CHANGED)
         kept = np.flatnonzero((micro > 0) & (cells >= 0))
         return Summary(spec.people, points, np.searchsorted(spec.micro, micro[kept]), cells[kept], amounts[kept])
 
-    def _by_cell(self, cell: str, cells: int, missing: int | None) -> tuple[IntArray, IntArray, IntArray]:
+    @property
+    def lends(self) -> bool:
+        """Whether people can be told apart by more than their level: not where somebody else's connection reads the table."""
+        return self._engine.lends
+
+    def _people(self, secret: str) -> tuple[IntArray, IntArray]:
+        """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
+        user = self._person(secret)
+        self.spec()  # refuses levels that cannot be used, and people with several rows
+        if self._engine.columns[str(self._user)] == "number":
+            blurred = int(self._engine.fetch(sql.blurred(self._engine.source, str(self._user)))["blurred"][0])
+            if blurred:
+                raise LedgerError(
+                    f"{blurred:,} ids in {self._user!r} are floating-point numbers too large to be exact, so that people cannot be told apart. "
+                    "Store ids as whole numbers or text."
+                )
+        found = self._engine.fetch(sql.people(self._engine.source, user, self._levels.number))
+        raw, default = found["level"], self._levels.default or 0
+        if self._levels.tiers is not None:
+            return found["person"], np.ma.filled(raw, default).astype(np.int64)
+        micro = to_micro(np.ma.filled(raw, 0.0))
+        micro[np.ma.getmaskarray(raw)] = default
+        return found["person"], micro
+
+    def _fingerprint(self, secret: str) -> str:
+        """Of who is in the table with which level; never of values. Kept while the source is known to be unchanged."""
+        state = self._engine.state()
+        if (
+            state is None or self._identity is None or self._identity[:2] != (secret, state)
+        ):  # None: it may have changed
+            user = self._person(secret)
+            found = self._engine.fetch(
+                sql.by_level(self._engine.source, self._levels.expression, user, 0), wide="total"
+            )
+            micro = self._levels.decode(found["level"], found["people"])
+            if Spec(micro, found["people"]) != self.spec():
+                raise SourceError(TABLE_CHANGED)
+            self._identity = (secret, state, fingerprint(micro, found["people"].tolist(), found["total"]))
+        return self._identity[2]
+
+    def _person(self, secret: str) -> str:
+        if self._user is None:
+            raise LedgerError(
+                "the table has no column that says who a row is of, and without it the same people could be charged to two budgets. "
+                "Open it with user='…' (on the command line --user)."
+            )
+        kind = self._engine.columns[self._user]
+        if kind not in ("number", "text", "untyped"):
+            raise LedgerError(f"column {self._user!r} cannot tell people apart. Use a column of text or whole numbers.")
+        return sql.person(self._user, kind, secret)
+
+    def _by_cell(
+        self, source: str, how: _Levels | _LeftColumn, cell: str, cells: int, missing: int | None
+    ) -> tuple[IntArray, IntArray, IntArray]:
         """Level, people and cell of each group; −1: in no cell.
 
         With few levels and many cells, level and cell are one small integer, which the engine groups twice as fast; that takes the levels beforehand.
@@ -188,14 +331,12 @@ class Table:
         self.spec()
         raw, micro = self._raw
         nowhere = cells if missing is None else missing
-        if micro.size > _FEW_LEVELS or cells < _MANY_CELLS:
-            found = self._engine.fetch(sql.by_level_and_cell(self._engine.source, self._levels.expression, cell))
+        if micro.size > _FEW_LEVELS or cells < _MANY_CELLS or isinstance(how, _LeftColumn):
+            found = self._engine.fetch(sql.by_level_and_cell(source, how.expression, cell))
             group = np.ma.filled(found["cell"], nowhere).astype(np.int64)
-            levels, people = self._levels.decode(found["level"], found["people"]), found["people"]
+            levels, people = how.decode(found["level"], found["people"]), found["people"]
         else:
-            found = self._engine.fetch(
-                sql.by_code(self._engine.source, self._levels.expression, raw, cell, nowhere, cells)
-            )
+            found = self._engine.fetch(sql.by_code(source, how.expression, raw, cell, nowhere, cells))
             group, codes = np.divmod(found["code"].astype(np.int64), micro.size + 1)
             if (codes == micro.size).any():  # a level that was not there before
                 raise SourceError(TABLE_CHANGED)
@@ -222,6 +363,15 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table of {len(self._engine.columns)} columns; neighbors: {self.neighbors}>"
+
+
+def fingerprint(micro: IntArray, people: list[int], totals: list[int]) -> str:
+    """Of the set of (person, level), from the number of people and the sum of their hashes for each level, in any order."""
+    sums: dict[int, tuple[int, int]] = {}
+    for level, count, total in zip(micro.tolist(), people, totals, strict=True):
+        before = sums.get(level, (0, 0))
+        sums[level] = (before[0] + int(count), before[1] + int(total))
+    return hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()[:32]
 
 
 def table(
@@ -257,6 +407,8 @@ def table(
             "and who is in the table is public."
         )
     engine = open_source(source)
+    if taken := [name for name in engine.columns if name.lower() in (_LEFT, sql.PERSON)]:
+        raise SourceError(f"the column name {taken[0]!r} is accord's own. Rename it.")
     if not isinstance(epsilon, (str, Real)):
         raise SpecError(
             f"epsilon= is a {type(epsilon).__name__}. Name the column of levels, or give one number for everyone; "

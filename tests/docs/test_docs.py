@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language, text=README):
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
 def commands():
@@ -57,6 +58,25 @@ def test_python_examples_run_and_give_what_they_say(folder, monkeypatch, capsys)
     assert "affine" in capsys.readouterr().out
 
 
+def test_the_ledgers_page_runs(folder, tmp_path, monkeypatch):
+    """With the commands that it names in comments."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.parquet").symlink_to(folder / "people.parquet")
+    first, *others, check = blocks("python", (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8"))
+    names = {}
+    for block in (first, *others):
+        exec(block, names)
+    command = re.search(r"# of: (accord .*) > (\S+)", check)
+    done = subprocess.run(
+        [sys.executable, "-m", "accord.cli", *shlex.split(command[1])[1:]], capture_output=True, check=True
+    )
+    Path(command[2]).write_bytes(done.stdout)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        exec(check, names)
+    assert names["previous"] == names["ledger"].entries()[-1].hash
+
+
 @pytest.mark.parametrize("words", commands(), ids=lambda words: " ".join(words[:4]))
 def test_commands_run(folder, words):
     assert words[0] == "accord"
@@ -85,8 +105,10 @@ def test_make_targets_of_the_readme_exist():
 
 def test_every_command_and_option_is_documented():
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for name, command in main.commands.items():
-        assert f"accord {name}" in text
+    named = {f"accord {name}": command for name, command in main.commands.items()}
+    named |= {f"accord ledger {name}": command for name, command in main.commands["ledger"].commands.items()}
+    for name, command in named.items():
+        assert name in text
         for parameter in command.params:
             for option in parameter.opts:
                 if option.startswith("--"):

@@ -186,7 +186,7 @@ PLANS = {
             MEAN
         )
     ),
-    "the plan was made for other levels or other numbers of people than this table has. Plan again with table.plan(query).": (
+    "the plan was made for other levels or other numbers of people than this table has. Plan again with table.plan(query) (or give the ledger from whose remaining(table) it was made).": (
         lambda: people(e=[1, 2, 4]).release(people().plan(MEAN))
     ),
     "a plan has its mechanism and share already. Release it as it is, or give the query instead.": lambda: (

@@ -5,6 +5,7 @@ A source is recognised by where its type comes from, without importing anything 
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -23,6 +24,17 @@ class Engine(Protocol):
 
     def fetch(self, sql: str, wide: str | None = None) -> dict[str, Any]:
         """The columns of a result as arrays. `wide` names a column of sums that may be larger than 64 bits: a list of ints."""
+        ...
+
+    lends: bool
+    """Whether `lend` works here."""
+
+    def lend(self, columns: dict[str, Any]) -> AbstractContextManager[str]:
+        """Put arrays beside the source for a while, as a table of the name that is given back."""
+        ...
+
+    def state(self) -> object:
+        """Something that stays equal while the source is unchanged; None where that cannot be told."""
         ...
 
 
@@ -52,7 +64,7 @@ def open_source(source: Any) -> Engine:
         case "polars", "LazyFrame":
             raise SourceError("a polars LazyFrame is a query, not a table. Call .collect() on it first.")
         case "pyarrow", "Table" | "RecordBatch":
-            return DuckDB.frame(source)
+            return DuckDB.arrow(source)
         case "duckdb", "DuckDBPyRelation":
             return DuckDB.relation(source)
         case _:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import glob
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -25,6 +27,7 @@ _NAME = "__accord_source__"
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv")
 _RELATIONS = Lock()
+_LENT = count()
 _T = TypeVar("_T")
 
 
@@ -34,9 +37,18 @@ class DuckDB:
     source = _NAME
 
     def __init__(
-        self, label: str, run: Callable[[str], Any], columns: dict[str, Kind], lock: Lock | None = None
+        self,
+        label: str,
+        run: Any,
+        columns: dict[str, Kind],
+        lock: Lock | None = None,
+        state: Callable[[], object] = lambda: None,
     ) -> None:
-        self.label, self._run, self.columns = label, run, columns
+        """`run` is a connection that has the source under its name, or a function that runs SQL where it is."""
+        self.label, self.columns, self.state = label, columns, state
+        self._connection = None if callable(run) else run
+        self.lends = self._connection is not None
+        self._run: Callable[[str], Any] = run if callable(run) else run.execute
         self._lock = lock or Lock()  # a connection holds one result at a time: two threads would swap theirs
 
     @classmethod
@@ -66,7 +78,15 @@ class DuckDB:
             return _kinds(con.execute(f"DESCRIBE {_NAME}").fetchall())
 
         columns = _quietly(repr(name), f"Is it a whole {suffix[1:]} file, and are all files alike?", open_files)
-        return cls(repr(name), con.execute, columns if suffix in _PARQUET else dict.fromkeys(columns, "untyped"))
+
+        def state() -> object:
+            try:
+                stats = [Path(f).stat() for f in found]
+            except OSError:
+                return object()  # gone: not as it was
+            return tuple((s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for s in stats)
+
+        return cls(repr(name), con, columns if suffix in _PARQUET else dict.fromkeys(columns, "untyped"), state=state)
 
     @classmethod
     def arrays(cls, arrays: dict[Any, Any]) -> DuckDB:
@@ -85,7 +105,13 @@ class DuckDB:
     def polars(cls, frame: Any) -> DuckDB:
         if find_spec("pyarrow") is None:
             raise SourceError("reading a polars DataFrame needs pyarrow. Install accord[dataframes].")
-        return cls.frame(frame.to_arrow())
+        return cls.arrow(frame.to_arrow())
+
+    @classmethod
+    def arrow(cls, table: Any) -> DuckDB:
+        made = cls.frame(table)
+        made.state = lambda: "Arrow tables do not change"
+        return made
 
     @classmethod
     def frame(cls, frame: Any) -> DuckDB:
@@ -95,7 +121,7 @@ class DuckDB:
             con.register(_NAME, frame)
             return _kinds(con.execute(f"DESCRIBE {_NAME}").fetchall())
 
-        return cls("the table", con.execute, _quietly("the table", f"A table is made from {SUPPORTED}.", register))
+        return cls("the table", con, _quietly("the table", f"A table is made from {SUPPORTED}.", register))
 
     @classmethod
     def relation(cls, relation: Any) -> DuckDB:
@@ -124,6 +150,18 @@ class DuckDB:
             columns[wide] = [(h << 32) + r for h, r in zip(high, low, strict=True)]
         return columns
 
+    @contextmanager
+    def lend(self, columns: dict[str, Any]) -> Iterator[str]:
+        assert self._connection is not None
+        name = f"__accord_lent_{next(_LENT)}__"
+        with self._lock:
+            self._connection.register(name, columns)
+        try:
+            yield name
+        finally:
+            with self._lock:
+                self._connection.unregister(name)
+
 
 def _quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
     """What `call` gives; an engine's error becomes a SourceError that tells nothing of the data."""
@@ -133,6 +171,9 @@ def _quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
         raise
     except Exception as error:
         fault = type(error).__name__
+        stopped = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
+    if stopped:
+        raise KeyboardInterrupt
     raise SourceError(f"cannot read {label} ({fault}). {hint}")
 
 

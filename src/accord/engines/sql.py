@@ -88,6 +88,46 @@ def levels(source: str, level: str) -> str:
     return f"SELECT level, COUNT(*) AS people FROM (SELECT {level} AS level FROM {source}) AS levels GROUP BY level"
 
 
+def person(user: str, kind: Kind, secret: str) -> str:
+    """Who a row is of, as a keyed hash of 63 bits. Ids are compared as text without outer blanks and a trailing .0, so that 7, 7.0 and ' 7' are one.
+
+    The secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or extend it.
+    """
+    name = f"CAST({quote(user)} AS VARCHAR)"
+    if kind == "text" or kind == "untyped":
+        name = f"nfc_normalize({name})"
+    if kind == "number":  # 1e16 is 10000000000000000
+        whole = f"CASE WHEN {quote(user)} = FLOOR({quote(user)}) THEN TRY_CAST({quote(user)} AS HUGEINT) END"
+        name = f"COALESCE(CAST({whole} AS VARCHAR), {name})"
+    name = f"regexp_replace(trim({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
+    return f"CAST(CAST('0x' || substr(sha256({text(secret)} || {name}), 1, 16) AS UBIGINT) >> 1 AS BIGINT)"
+
+
+def blurred(source: str, user: str) -> str:
+    """How many ids are floating-point numbers that do not tell one whole number from the next."""
+    size = f"abs(CAST({quote(user)} AS DOUBLE))"
+    return (
+        f"SELECT COUNT(*) AS blurred FROM {source} WHERE (typeof({quote(user)}) = 'FLOAT' AND NOT {size} < 16777216) "
+        f"OR (typeof({quote(user)}) = 'DOUBLE' AND NOT {size} < 9007199254740992)"
+    )
+
+
+def people(source: str, person: str, level: str) -> str:
+    """Every person with their level."""
+    return f"SELECT {person} AS person, {level} AS level FROM {source}"
+
+
+def beside(source: str, person: str, lent: str, column: str) -> str:
+    """The source with a column of a lent table, matched by person."""
+    return (
+        f"(SELECT source.*, lent.{quote(column)} FROM (SELECT *, {person} AS {quote(PERSON)} FROM {source}) AS source "
+        f"JOIN {lent} AS lent ON lent.person = source.{quote(PERSON)})"
+    )
+
+
+PERSON = "__accord_person__"
+
+
 def repeated(source: str, user: str) -> str:
     """How many rows are without a person, or of a person who has another row."""
     return f"SELECT COUNT(*) - COUNT(DISTINCT {quote(user)}) AS extra FROM {source}"

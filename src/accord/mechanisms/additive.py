@@ -84,7 +84,7 @@ def _stretch(task: Task) -> Calibration:
 def _answer_stretch(summary: Summary, calibration: Calibration, query: Additive, noise: Noise) -> list[Fraction]:
     """The mean m with n·(origin + m) = Σ(ε_i/ε_max)(origin + x_i) + Z: values are counted from zero, not from the lower bound."""
     c, n = calibration.charges, int(summary.people.sum())
-    largest = int(c[-1])
+    largest = int(c.max())
     origin = query.low / query.step if isinstance(query, Sum) else Fraction(0)
     kept = Fraction(total_of(c, summary.people), largest)
     return [Fraction(s, largest * n) - origin * (1 - kept / n) for s in _noisy(summary, c, query, noise)]

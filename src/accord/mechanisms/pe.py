@@ -58,13 +58,14 @@ def _calibrate(task: Task) -> Calibration:
 
 
 def _answer(summary: Summary, calibration: Calibration, query: Any, noise: Noise) -> list[Fraction]:
-    read = calibration.charges > 0
-    levels = calibration.charges[read]
+    order = np.argsort(calibration.charges, kind="stable")
+    order = order[calibration.charges[order] > 0]  # those who are read, the cheapest first
+    levels = calibration.charges[order]
     if isinstance(query, Count):
-        ones = np.array([row[0] for row in summary.rows()], dtype=np.int64)[read]
-        people = summary.people[read]
+        ones = np.array([row[0] for row in summary.rows()], dtype=np.int64)[order]
+        people = summary.people[order]
         return [Fraction(_choose(count_scores(levels, people, ones), noise, 2 * MICRO), int(people.sum()))]
-    people_at = _people_at(summary, read)
+    people_at = _people_at(summary, order)
     if isinstance(query, Quantile):
         scale = 2 * query.outputs * MICRO
         return [Fraction(_choose(quantile_scores(levels, *people_at, p, query.points), noise, scale)) for p in query.ps]
@@ -141,11 +142,13 @@ def _smallest(levels: Any, level: Any, people: Any, start: Any, end: Any, needed
     return np.where((levels[last] == PUBLIC) & (needed > 0), -IMPOSSIBLE, cost + needed * paid[last])
 
 
-def _people_at(summary: Summary, read: Any) -> tuple[Any, Any, Any]:
-    """Of the entries that are read, by ascending point: the point, which of the levels that are read, and how many people."""
-    kept = np.flatnonzero(read[summary.level] & (summary.amount > 0))
+def _people_at(summary: Summary, order: Any) -> tuple[Any, Any, Any]:
+    """Of the entries that are read, by ascending point: the point, which of the levels in `order`, and how many people."""
+    place = np.full(summary.people.size, -1, dtype=np.int64)
+    place[order] = np.arange(order.size)
+    kept = np.flatnonzero((place[summary.level] >= 0) & (summary.amount > 0))
     kept = kept[np.argsort(summary.output[kept], kind="stable")]
-    return summary.output[kept], (np.cumsum(read) - 1)[summary.level[kept]], summary.amount[kept].astype(np.int64)
+    return summary.output[kept], place[summary.level[kept]], summary.amount[kept].astype(np.int64)
 
 
 def _choose(scores: Any, noise: Noise, scale: int) -> int:

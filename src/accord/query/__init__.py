@@ -5,6 +5,7 @@ from accord.query.grid import OnGrid
 from accord.query.means import Mean, Sum, mean, sum
 from accord.query.order import Extreme, Max, Min, Order, Quantile, max, median, min, quantile
 from accord.query.record import Additive, Answer, Ends, Interval, Query, between
+from accord.query.workload import Workload, workload
 
 __all__ = [
     "Additive",
@@ -22,6 +23,7 @@ __all__ = [
     "Quantile",
     "Query",
     "Sum",
+    "Workload",
     "between",
     "count",
     "histogram",
@@ -31,4 +33,5 @@ __all__ = [
     "min",
     "quantile",
     "sum",
+    "workload",
 ]

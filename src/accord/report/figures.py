@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from math import ceil, floor, log10
+from math import ceil, floor, inf, log10
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accord.errors import AccordError
 from accord.planning import NO_DATA, Plan
 from accord.report.text import error, number
 from accord.spec import MICRO, PUBLIC, level_text
 
+if TYPE_CHECKING:
+    from accord.ledger.books import Account
+
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey print by lightness.
 CHOSEN, OTHER, LEVEL = "#0072B2", "#BBBBBB", "#E69F00"
 _FEW = 8
+_BARS = 40
 _ALLOWED, _TAKEN = "level: the most they allow", "charge: what this release takes"
 
 
@@ -27,6 +31,40 @@ def draw_plan(plan: Plan, path: str | Path) -> Path:
     title = f"{plan.query.label[0].upper()}{plan.query.label[1:]}: answered by {plan.mechanism}"
     figure.suptitle(fill(title, 95, max_lines=2, placeholder=" …"), fontweight="bold")
     figure.legend(*charges.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=2, frameon=False)
+    return _save(plt, figure, path)
+
+
+def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
+    """How much of everyone's level is spent and left, by table and level, as a picture in a file."""
+    plt = _pyplot()
+    shown = [a for a in accounts if 0 < a.level < inf][:_BARS][::-1]
+    if not shown:
+        raise AccordError("there is nobody with a budget to draw. Register a table first: 'accord ledger register'.")
+    figure, axes = plt.subplots(figsize=(8, 1.6 + 0.5 * len(shown)), layout="constrained")
+    for y, a in enumerate(shown):
+        least, most = (min(1.0, spent / a.level) for spent in a.spent)
+        axes.barh(y, 1, color="white", edgecolor=OTHER, height=0.62, label="left" if y == 0 else None)
+        axes.barh(y, most, color=LEVEL, height=0.62, label="spent by some of them" if y == 0 else None)
+        axes.barh(y, least, color=CHOSEN, height=0.62, label="spent by everyone" if y == 0 else None)
+    labels = [f"{a.table}, {a.tier or f'ε = {a.level:g}'}" for a in shown]
+    axes.set_yticks(
+        range(len(shown)),
+        [
+            fill(label, 30, max_lines=2, placeholder=" …") + f"\n{a.people:,} people"
+            for label, a in zip(labels, shown, strict=True)
+        ],
+        fontsize=9,
+    )
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
+    axes.set_xlabel("part of the level")
+    figure.suptitle("What is spent, and what is left", fontweight="bold")
+    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=3, frameon=False)
+    _bare(axes)
+    return _save(plt, figure, path)
+
+
+def _save(plt: Any, figure: Any, path: str | Path) -> Path:
     target = Path(path)
     try:
         figure.savefig(target, dpi=150)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from io import StringIO
-from math import floor, log10
+from math import floor, inf, log10
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -15,7 +16,11 @@ from accord.planning import Plan
 from accord.query import Ends
 from accord.query.record import Point
 from accord.release import Release
-from accord.spec import PUBLIC, Spec, level_text
+from accord.spec import PUBLIC, Spec, level_text, to_micro
+from accord.workloads import WorkloadPlan
+
+if TYPE_CHECKING:
+    from accord.ledger.books import Account, Registration, Verdict
 
 _ROWS = 12
 _WIDTH = 118
@@ -27,6 +32,31 @@ def plan_text(plan: Plan) -> str:
 
 def release_text(release: Release) -> str:
     return _plain(release_view(release))
+
+
+def workload_text(plan: WorkloadPlan) -> str:
+    return _plain(workload_view(plan))
+
+
+def workload_view(plan: WorkloadPlan) -> RenderableType:
+    """Every question with its mechanism, error and charges, and what they cost together."""
+    table = _table("question", "mechanism", ">error", "unit", ">charges", title=f"Plan: {plan.workload.label} together")
+    for part in plan.parts:
+        charges = part.calibration.charges
+        paid = charges[charges > 0].tolist()
+        span = "–" if not paid else " … ".join(level_text(c) for c in sorted({min(paid), max(paid)}))
+        _row(table, part.query.label, part.mechanism, error(part.rmse), part.unit, span)
+    gain = 1 - plan.total / plan.equal if plan.equal else 0.0
+    return Group(
+        table,
+        Text(
+            f"The total error (squared, each as a fraction of the error without data) is {error(plan.total)}: "
+            f"{gain:.1%} below an equal split of share {level_text(plan.share)}.",
+            "dim",
+        ),
+        "",
+        _charges_table(plan.spec, plan.spent.tolist()),
+    )
 
 
 def plan_view(plan: Plan) -> RenderableType:
@@ -109,9 +139,19 @@ def release_view(release: Release) -> RenderableType:
 
 def charges_view(plan: Plan) -> RenderableType:
     """What each level is charged."""
-    spec, charges = plan.spec, plan.calibration.charges.tolist()
+    return _charges_table(plan.spec, plan.calibration.charges.tolist())
+
+
+def _charges_table(spec: Spec, charges: list[int]) -> RenderableType:
     tiers = bool(spec.tiers)
-    table = _table(*(["tier"] if tiers else []), ">level", ">people", ">charge", ">not used", title="Charges")
+    table = _table(
+        *(["tier"] if tiers else []),
+        ">left" if spec.is_rest else ">level",
+        ">people",
+        ">charge",
+        ">not used",
+        title="Charges",
+    )
     rows = list(zip(spec.micro.tolist(), spec.counts, charges, strict=True))
     shown = rows if len(rows) <= _ROWS else [*rows[: _ROWS // 2], None, *rows[-_ROWS // 2 :]]
     for row in shown:
@@ -141,6 +181,103 @@ def spec_view(spec: Spec) -> RenderableType:
     for tier, level, n in rows[:_ROWS]:
         _row(table, tier, level, f"{n:,}", f"{'█' * round(40 * n / everyone)} {n / everyone:.0%}")
     return table
+
+
+def remaining_view(left: Spec, affordable: int | None) -> RenderableType:
+    """What is left to everyone, and how often a plan could still be released."""
+    table = _table(">left", ">people")
+    rows = [(level_text(m), n) for m, n in zip(left.micro.tolist(), left.counts, strict=True)]
+    if left.opted_out:
+        rows.insert(0, ("0", left.opted_out))
+    for level, n in rows if len(rows) <= _ROWS else [*rows[: _ROWS // 2], ("…", 0), *rows[-_ROWS // 2 :]]:
+        _row(table, level, f"{n:,}" if n else f"{len(rows) - _ROWS:,} more")
+    told = (
+        "Only public people are charged: it can be released without end."
+        if affordable is None
+        else "Somebody has less left than this costs them: it cannot be released as it is."
+        if affordable == 0
+        else f"As it is, it can be released {affordable:,} times."
+        if affordable > 1
+        else "As it is, it can be released once."
+    )
+    return Group(Text("Left in the ledger", "bold"), table, Text(told, "bold"))
+
+
+def init_view(label: str, entries: int) -> RenderableType:
+    return Text(
+        f"made the ledger {label}. Register a table next: 'accord ledger register'."
+        if not entries
+        else f"the ledger {label} is there already, with {entries:,} entries."
+    )
+
+
+def registration_view(made: Registration) -> RenderableType:
+    return Text(str(made))
+
+
+def accounts_view(accounts: list[Account]) -> RenderableType:
+    """Budgets by table and level, with bars."""
+    if not accounts:
+        return Text("No table is registered yet: 'accord ledger register'.")
+    table = _table("table", "tier", ">level", ">people", ">spent", ">left", "spent of the level", title="Budgets")
+    shown = accounts if len(accounts) <= 4 * _ROWS else accounts[: 4 * _ROWS]
+    for a in shown:
+        part = 0.0 if a.level in (0, inf) else min(1.0, a.spent[1] / a.level)
+        bar = (
+            "opted out" if a.level == 0 else "public" if a.level == inf else f"{'█' * round(20 * part):░<20} {part:.0%}"
+        )
+        _row(table, a.table, a.tier or "", _level(a.level), f"{a.people:,}", _span(a.spent), _span(a.left), bar)
+    if len(accounts) > len(shown):
+        _row(table, f"… {len(accounts) - len(shown):,} more levels", "", "", "", "", "", "")
+    return Group(table, Text("of people of one level the least and the most; the bar is for the most", "dim"))
+
+
+def history_view(history: list[dict[str, Any]]) -> RenderableType:
+    """Every release that was charged, with what came of it."""
+    if not history:
+        return Text("Nothing has been released yet.")
+    table = _table(">entry", "time (UTC)", "table", "question", "mechanism", ">charges", ">rmse", "state", ">accord")
+    for made in history:
+        paid = sorted({line["charge"] for line in made["booked"] if line["charge"] != "0"}, key=float)
+        span = "–" if not paid else " … ".join(dict.fromkeys((paid[0], paid[-1])))
+        receipts = made["receipts"] or [None] * len(made["queries"])
+        for k, (query, receipt) in enumerate(zip(made["queries"], receipts, strict=True)):
+            _row(
+                table,
+                str(made["entry"]) if k == 0 else "",
+                made["time"][:19].replace("T", " ") if k == 0 else "",
+                f"{made['table']} v{made['version']}" if k == 0 else "",
+                query,
+                "" if receipt is None else receipt["mechanism"],
+                span if k == 0 else "",
+                "" if receipt is None else error(receipt["rmse"]),
+                made["state"] if k == 0 else "",
+                made["accord"] if k == 0 else "",
+            )
+    return table
+
+
+def verdict_view(verdict: Verdict) -> RenderableType:
+    """Whether a ledger is whole."""
+    still = f"; {verdict.open:,} reservations without an answer, which are charged" if verdict.open else ""
+    if not verdict.sealed:
+        still += "; who wrote the entries was not checked, because the ledger's key is not at hand"
+    if not verdict.problems:
+        return Text(
+            f"whole: {verdict.entries:,} entries follow from each other, and the accounts from them{still}", "green"
+        )
+    return Group(
+        Text(f"{len(verdict.problems):,} problems in {verdict.entries:,} entries{still}", "bold red"),
+        *(Padding(Text(f"· {p}"), (0, 0, 0, 2)) for p in verdict.problems[: 4 * _ROWS]),
+    )
+
+
+def _level(level: float) -> str:
+    return level_text(int(to_micro(level)))
+
+
+def _span(ends: tuple[float, float]) -> str:
+    return " … ".join(dict.fromkeys(map(_level, ends)))
 
 
 def mechanisms_view() -> RenderableType:

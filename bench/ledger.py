@@ -1,0 +1,107 @@
+"""How much a ledger costs: registering people, charging a release, and whether the past slows it down.
+
+    python bench/ledger.py                       10 million people, 1,000 levels
+    python bench/ledger.py --people 1000000 --url postgresql://…  (with ACCORD_LEDGER_KEY)
+
+Charging must not depend on the number of people: it is shown beside the same for a thousand of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import accord
+
+QUERY = accord.mean("x", bounds=(0, 100))
+
+
+def people(count: int, levels: int, first: int = 0) -> accord.Table:
+    ids = np.arange(first, first + count)
+    return accord.table({"id": ids, "x": ids % 101, "e": (1 + ids % levels) / levels}, epsilon="e", user="id")
+
+
+def timed(task: Callable[[], object], rounds: int = 1) -> float:
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        task()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--people", type=int, default=10_000_000)
+    options.add_argument("--levels", type=int, default=1_000)
+    options.add_argument("--past", type=int, default=2_000, help="how many releases the past has")
+    options.add_argument("--url", help="a PostgreSQL database [default: SQLite in a temporary folder]")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        url = given.url or str(Path(folder) / "accord.db")
+        ledger = accord.Ledger(url)
+        many, few = people(given.people, given.levels), people(given.levels, given.levels, first=given.people)
+        many.spec()
+        rows: list[tuple[str, float, str]] = []
+
+        def measure(what: str, task: Callable[[], object], aim: str = "", rounds: int = 1) -> None:
+            rows.append((what, timed(task, rounds), aim))
+            print(f"{what} …", file=sys.stderr)
+
+        measure(f"register {given.people:,} people", lambda: ledger.register(many, "many"), "60 s")
+        measure(
+            "tell whether they are still the same (in memory, so each time anew)",
+            lambda: many._fingerprint(ledger._secret()),
+        )
+        ledger.register(few, "few")
+        share = 0.9 / (given.past + 100)
+        plans = {name: table.plan(QUERY, "threshold", share=1e-5) for name, table in (("many", many), ("few", few))}
+        marks = {name: table._fingerprint(ledger._secret()) for name, table in (("many", many), ("few", few))}
+
+        def charge(name: str, table: accord.Table) -> None:
+            """Reserve and book, without recognising the table again."""
+            table._fingerprint = lambda secret: marks[name]  # type: ignore[method-assign]
+            ledger._settle(ledger._reserve(table, plans[name]), [])
+
+        measure(
+            f"charge {given.people:,} people in {given.levels:,} cohorts", lambda: charge("many", many), "50 ms", 20
+        )
+        measure(f"charge {given.levels:,} people in as many cohorts", lambda: charge("few", few), "", 20)
+        small = people(10, 10, first=2 * given.people + given.levels)
+        ledger.register(small, "small")
+        for _ in range(given.past):
+            small.release(QUERY, "minimum", share=share, ledger=ledger)
+        measure(
+            f"charge {given.people:,} people after {given.past:,} more releases",
+            lambda: charge("many", many),
+            "50 ms",
+            20,
+        )
+        measure("verify all of it", ledger.verify)
+        other = people(given.people, given.levels, first=given.people // 2)
+        measure(
+            f"register {given.people:,} people, half of them known", lambda: ledger.register(other, "other"), "60 s"
+        )
+        measure(
+            "release from what is left, matched person by person",
+            lambda: other.release(accord.plan(ledger.remaining(other), QUERY, share=0.5), ledger=ledger),
+        )
+        for what, seconds, aim in rows:
+            told = f"{seconds:8.2f} s " if seconds >= 0.5 else f"{seconds * 1e3:8.1f} ms"
+            print(f"{what:75} {told}   {f'aim {aim}' if aim else ''}")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"{'peak memory, two tables of that size included':75} {peak:8.0f} MB   aim 2048 MB   ({os.cpu_count()} cores)"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""Where a ledger lies: SQLite or PostgreSQL, with the same tables and the same SQL.
+
+Writers come one after the other: SQLite by BEGIN IMMEDIATE, PostgreSQL by an advisory lock. A transaction is durable when it is over
+(synchronous=FULL, synchronous_commit), or has not happened. Every transaction has a connection of its own, so that a ledger can be used from
+threads and forked processes and has nothing to mend after a fault.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from accord.errors import LedgerError
+from accord.spec import PUBLIC
+
+PATIENCE = 60
+"""Seconds to wait for other writers."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE accord_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "CREATE TABLE accord_table (id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, version BIGINT NOT NULL, fingerprint TEXT NOT NULL, "
+        "people BIGINT NOT NULL, tiers TEXT NOT NULL)",
+        # level: the lowest that they have in any table; allowed: that, or what they had spent when they lowered it
+        "CREATE TABLE accord_cohort (id BIGINT PRIMARY KEY, level BIGINT NOT NULL, allowed BIGINT NOT NULL, spent BIGINT NOT NULL, "
+        "people BIGINT NOT NULL, CHECK (spent >= 0 AND spent <= allowed))",
+        "CREATE TABLE accord_member (tab BIGINT NOT NULL, cohort BIGINT NOT NULL, level BIGINT NOT NULL, PRIMARY KEY (tab, cohort))",
+        "CREATE TABLE accord_people (chunk BIGINT PRIMARY KEY, hashes {blob} NOT NULL, cohorts {blob} NOT NULL)",
+        "CREATE TABLE accord_entry (seq BIGINT PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, "
+        "previous TEXT NOT NULL, hash TEXT NOT NULL, seal TEXT NOT NULL)",
+    ),
+)
+"""The n-th brings a ledger from version n − 1 to n. A migration that has been released is never changed."""
+
+
+class Session:
+    """One transaction."""
+
+    blob = "BLOB"
+    pairs = "SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS charge FROM json_each(?)"
+    has_tables = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'accord_meta'"
+
+    def __init__(self, cursor: Any) -> None:
+        self._cursor = cursor
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        self._cursor.execute(self._spelled(sql), values)
+        return list(self._cursor.fetchall())
+
+    def run(self, sql: str, *values: Any) -> int:
+        """The number of rows that were changed."""
+        self._cursor.execute(self._spelled(sql), values)
+        return int(self._cursor.rowcount)
+
+    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._cursor.executemany(self._spelled(sql), rows)
+
+    def charge(self, charges: list[tuple[int, int]]) -> int:
+        """Charge cohorts that can afford it, in one statement; how many there were. Public people can always afford it, and ∞ stays ∞."""
+        return self.run(
+            f"UPDATE accord_cohort SET spent = CASE WHEN c.charge >= {PUBLIC} - spent THEN {PUBLIC} ELSE spent + c.charge END "
+            f"FROM ({self.pairs}) AS c WHERE accord_cohort.id = c.id AND c.charge > 0 AND (level = {PUBLIC} OR c.charge <= allowed - spent)",
+            json.dumps(charges),
+        )
+
+    def version(self) -> int:
+        """Of the tables here; 0 if there are none."""
+        if not self.rows(self.has_tables)[0][0]:
+            return 0
+        found = self.rows("SELECT value FROM accord_meta WHERE name = 'schema'")
+        if not found or not str(found[0][0]).isdigit():
+            raise LedgerError(
+                "the ledger is damaged: it does not say which version it is of. Restore it from a backup."
+            )
+        return int(found[0][0])
+
+    def migrate(self) -> None:
+        """Bring the tables to this version, all or nothing."""
+        found = self.version()
+        for number, statements in enumerate(MIGRATIONS[found:], start=found + 1):
+            for statement in statements:
+                self.run(statement.replace("{blob}", self.blob))
+            self.run("DELETE FROM accord_meta WHERE name = 'schema'")
+            self.run("INSERT INTO accord_meta (name, value) VALUES ('schema', ?)", str(number))
+
+    def _spelled(self, sql: str) -> str:
+        return sql
+
+
+class _PostgresSession(Session):
+    blob = "BYTEA"
+    pairs = (
+        "SELECT (value ->> 0)::bigint AS id, (value ->> 1)::bigint AS charge FROM json_array_elements(CAST(? AS json))"
+    )
+    has_tables = (
+        "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'accord_meta' AND schemaname = ANY (current_schemas(false))"
+    )
+
+    def _spelled(self, sql: str) -> str:
+        return sql.replace("?", "%s")
+
+
+class Store(Protocol):
+    label: str
+    """For messages: without a password."""
+
+    def exists(self) -> bool:
+        """Whether anything is there: a ledger, or somebody else's."""
+        ...
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A consistent view."""
+        ...
+
+    @contextmanager
+    def write(self, create: bool = False) -> Iterator[Session]:
+        """The only writer; what it did counts if nothing is raised."""
+        ...
+
+
+def open_store(url: str | Path) -> Store:
+    text = str(url)
+    scheme = text.split("://")[0] if "://" in text else ""
+    if scheme in ("postgresql", "postgres"):
+        return Postgres(text)
+    if scheme not in ("", "sqlite") or text.removeprefix("sqlite://") in ("", ":memory:"):
+        raise LedgerError(
+            f"cannot keep a ledger in {(scheme + '://…') if scheme else text!r}. Give a file such as 'accord.db', or 'postgresql://…'."
+        )
+    return SQLite(Path(text.removeprefix("sqlite://")))
+
+
+class SQLite:
+    def __init__(self, path: Path) -> None:
+        self.path, self.label = path.absolute(), repr(str(path))
+
+    def exists(self) -> bool:
+        try:
+            if self.path.is_dir():
+                raise LedgerError(f"{self.label} is a folder. Name a file in it, such as 'accord.db'.")
+            if not self.path.exists() or self.path.stat().st_size == 0:
+                return False
+        except OSError as fault:
+            raise LedgerError(
+                f"cannot look at {self.label} ({type(fault).__name__}). Check the path, and the right to enter its folder."
+            ) from None
+        with self.read() as session:  # a creation that was cut short leaves a database without tables
+            return bool(session.rows("SELECT COUNT(*) FROM sqlite_master")[0][0])
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        with self._told(), closing(self._connect("rw", "ro")) as connection:
+            connection.execute("BEGIN")
+            yield Session(connection.cursor())
+
+    @contextmanager
+    def write(self, create: bool = False) -> Iterator[Session]:
+        with self._told(), closing(self._connect("rwc" if create else "rw")) as connection:
+            if create:
+                _patiently(connection, "PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield Session(connection.cursor())
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.rollback()  # at once: a statement that failed would hold the lock as long as somebody holds the exception
+                raise
+
+    def _connect(self, *modes: str) -> sqlite3.Connection:
+        for mode in modes[:-1]:
+            try:
+                connection = self._connect(mode)
+                connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
+                return connection
+            except sqlite3.OperationalError:  # cannot be written to: look at it all the same
+                continue
+        return sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode={modes[-1]}", uri=True, isolation_level=None, timeout=PATIENCE
+        )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as fault:
+            code = (getattr(fault, "sqlite_errorname", "") or "SQLITE_ERROR").split("_")[1]
+        else:
+            return
+        raise LedgerError(
+            f"cannot use the ledger {self.label}: "
+            + {
+                "BUSY": f"another process has held it for {PATIENCE} seconds. Try again when it is done.",
+                "READONLY": "it is read-only here. Give this user the right to write to the file and its folder.",
+                "CANTOPEN": "it cannot be opened. Check the path, and the right to write to its folder.",
+                "NOTADB": "it is not a SQLite database. Name another file.",
+                "FULL": "the disk is full. Make room and try again.",
+                "CORRUPT": "the file is damaged. Restore it from a backup.",
+                "CONSTRAINT": "somebody would be charged more than they allow.",
+            }.get(code, f"SQLite refuses ({code}). Run 'accord ledger verify'.")
+        )
+
+
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+    """Wait for other processes where SQLite itself does not."""
+    until = monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute(statement).fetchall()
+            return
+        except sqlite3.OperationalError as fault:
+            if not fault.sqlite_errorname.startswith("SQLITE_BUSY") or monotonic() > until:
+                raise
+        sleep(0.01)
+
+
+class Postgres:
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.label = "'postgresql://…'"  # whatever follows may be part of a password
+        try:
+            import psycopg
+            from psycopg.conninfo import conninfo_to_dict
+        except ImportError:
+            raise LedgerError("a ledger in PostgreSQL needs psycopg. Install accord[postgres].") from None
+        self._driver = psycopg
+        try:
+            conninfo_to_dict(url)
+        except psycopg.ProgrammingError:
+            legible = False
+        else:
+            legible = True
+        if not legible:
+            raise LedgerError(
+                "the address of the PostgreSQL server cannot be read. Write postgresql://user:password@host/database, with signs such as / and @ in the password as %2F and %40."
+            )
+
+    def exists(self) -> bool:
+        with self._transaction() as session:
+            return session.version() > 0
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        with self._transaction("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY") as session:
+            yield session
+
+    @contextmanager
+    def write(self, create: bool = False) -> Iterator[Session]:
+        with self._transaction(
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",  # so that what is read after the wait is the latest
+            f"SET LOCAL lock_timeout = '{PATIENCE}s'",
+            "SET LOCAL synchronous_commit = on",
+            "SELECT pg_advisory_xact_lock(4127040515)",  # accord's own number: every writer waits here
+        ) as session:
+            yield session
+
+    @contextmanager
+    def _transaction(self, *first: str) -> Iterator[Session]:
+        driver = self._driver
+        try:
+            # the connection commits when the block ends, and rolls back if it raises
+            with driver.connect(self.url, connect_timeout=10) as connection:
+                cursor = connection.cursor()
+                for statement in first:
+                    cursor.execute(statement)
+                yield _PostgresSession(cursor)
+            return
+        except driver.errors.LockNotAvailable:
+            told = f"another process has held it for {PATIENCE} seconds. Try again when it is done."
+        except driver.errors.ReadOnlySqlTransaction:
+            told = "it is read-only here. Connect to the primary server, as a user who may write."
+        except driver.errors.InsufficientPrivilege:
+            told = "this user may not do that. Grant the right to create, read and write its tables."
+        except driver.errors.CheckViolation:
+            told = "somebody would be charged more than they allow."
+        except driver.OperationalError as fault:
+            told = f"the server cannot be reached or has gone ({type(fault).__name__}). Check the address, the user and the password."
+        except driver.Error as fault:
+            told = f"PostgreSQL refuses ({type(fault).__name__}). Run 'accord ledger verify'."
+        raise LedgerError(f"cannot use the ledger {self.label}: {told}")

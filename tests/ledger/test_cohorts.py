@@ -1,0 +1,380 @@
+"""The parts of a ledger, one by one: cohorts against a dictionary of people, the replay of a chain, and the key."""
+
+import hashlib
+import hmac
+import json
+import stat
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import accord
+from accord.errors import LedgerError
+from accord.ledger import Ledger
+from accord.ledger import key as keys
+from accord.ledger.chain import START, Replay, add, encode, following, to_micro
+from accord.ledger.cohorts import Assignment, Cohort, Move, _union, assign, left_of, places, sizes
+from accord.spec import MICRO, PUBLIC, level_text
+
+NOBODY = np.zeros(0, dtype=np.int64)
+LEVELS = [0, 1, 3, 300_000, MICRO, PUBLIC]
+amounts = st.one_of(st.sampled_from(LEVELS), st.integers(0, 10**12))
+
+
+def ints(values):
+    return np.array(list(values), dtype=np.int64)
+
+
+def register(before, table, members):
+    """`assign` for a dictionary of hashes and levels."""
+    unused = max(before.known, default=0) + 1
+    return assign(
+        before.hashes, before.cohorts, before.known, table, ints(sorted(members)), ints(members[h] for h in sorted(members)), unused
+    )  # fmt: skip
+
+
+EMPTY = Assignment(NOBODY, NOBODY, [], {})
+LONG = "sixteen letters."
+SEAL = keys.Key(LONG).seal
+
+
+def about(table):
+    """The rest of what a registration holds."""
+    names = {"table": f"t{table}", "version": 1, "fingerprint": "f", "tiers": "{}", "digest": "d"}
+    return names | {"id": table, "key": "k", "neighbors": "replace"}
+
+
+# --- cohorts ----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_lowest_level_counts_and_what_was_spent_stays_allowed():
+    cohort = Cohort(300_000, ((1, MICRO), (2, 500_000)))
+    assert (cohort.level, cohort.allowed) == (500_000, 500_000)
+    lowered = cohort.moved(1, 100_000)
+    assert (lowered.level, lowered.allowed, lowered.spent) == (100_000, 300_000, 300_000)
+    assert cohort.moved(2, None) == Cohort(300_000, ((1, MICRO),))
+    assert cohort.moved(2, None).moved(1, None) == Cohort(300_000, ())
+    assert (Cohort(300_000, ()).level, Cohort(300_000, ()).allowed) == (0, 300_000)
+    assert Cohort(0, ((2, 5),)).moved(1, 7) == Cohort(0, ((1, 7), (2, 5))), "by table, whatever came first"
+
+
+@given(st.lists(st.tuples(amounts, amounts), max_size=5))
+def test_what_is_left_is_never_negative_and_infinite_for_public_people(pairs):
+    cohorts = [Cohort(spent, ((1, level),)) for level, spent in pairs]
+    left = left_of(*(ints(values) for values in ([c.level for c in cohorts], [c.allowed for c in cohorts], [c.spent for c in cohorts])))  # fmt: skip
+    assert left.tolist() == [PUBLIC if level == PUBLIC else max(0, level - spent) for level, spent in pairs]
+
+
+@given(st.lists(st.integers(-3, 3)))
+def test_places_are_where_values_stand(values):
+    distinct, where = places(ints(values))
+    assert distinct.tolist() == sorted(set(values))
+    assert distinct[where].tolist() == values
+
+
+@given(st.sets(st.integers(0, 20)), st.sets(st.integers(0, 20)))
+def test_a_union_has_everyone_once(one, other):
+    assert _union(ints(sorted(one)), ints(sorted(other))).tolist() == sorted(one | other)
+
+
+people = st.dictionaries(st.integers(0, 9), st.sampled_from(LEVELS), max_size=8)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("register"), st.integers(1, 3), people),
+        st.tuples(st.just("charge"), st.integers(1, 3), st.sampled_from([1, 7, 300_000, PUBLIC])),
+    ),
+    max_size=9,
+)
+
+
+@given(steps)
+def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
+    """Against a dictionary of people: registrations and charges in any order; and replaying the chain gives the same accounts."""
+    made, spent, levels, entries = EMPTY, {}, {}, []
+    for kind, table, what in history:
+        if kind == "charge":
+            charged = [
+                n for n, c in made.known.items() if table in dict(c.levels) and what <= max(0, c.level - c.spent)
+            ]
+            charged = [n for n in charged if (made.cohorts == n).any()]
+            for person, number in zip(made.hashes.tolist(), made.cohorts.tolist(), strict=True):
+                spent[person] = add(spent[person], what) if number in charged else spent[person]
+            known = {n: Cohort(add(c.spent, what), c.levels) if n in charged else c for n, c in made.known.items()}
+            made = replace(made, known=known)
+            content = {"charges": [[n, level_text(what)] for n in charged]}
+            entries.append(following(entries[-1] if entries else None, "reserve", content, SEAL))
+            continue
+        before = made
+        made = register(before, table, what)
+        for person in [*levels, *what]:
+            levels[person] = {t: x for t, x in levels.get(person, {}).items() if t != table}
+            levels[person] |= {table: what[person]} if person in what else {}
+        spent = dict.fromkeys(levels, 0) | spent
+
+        # everyone who was ever there, each with the account that a dictionary would have
+        assert made.hashes.tolist() == sorted(levels)
+        number_of = dict(zip(made.hashes.tolist(), made.cohorts.tolist(), strict=True))
+        wanted = {p: Cohort(spent[p], tuple(sorted(levels[p].items()))) for p in levels}
+        assert {p: made.known[number_of[p]] for p in levels} == wanted
+        # people who are alike share one number
+        assert len(set(number_of.values())) == len(set(wanted.values()))
+        # old numbers mean what they meant, and new ones were never used
+        assert {n: made.known[n] for n in before.known} == before.known
+        assert all(n > max(before.known, default=0) for n in made.known.keys() - before.known.keys())
+        # the moves say who went where
+        old = dict(zip(before.hashes.tolist(), before.cohorts.tolist(), strict=True))
+        went = Counter((old.get(p), what.get(p), number_of[p]) for p in levels)
+        assert Counter({(m.source, m.level, m.target): m.people for m in made.moves}) == went
+        assert sizes(made.moves) == Counter(number_of.values())
+
+        of = sizes(made.moves)  # as the books keep them: a cohort that nobody is in has no levels
+        made = replace(made, known={n: c if n in of else Cohort(c.spent, ()) for n, c in made.known.items()})
+        content = about(table) | {"people": len(what), "moves": encode(made.moves)}
+        entries.append(following(entries[-1] if entries else None, "register", content, SEAL))
+    replay = Replay().run(entries, SEAL)
+    assert replay.problems == []
+    assert replay.cohorts == made.known
+    assert {n: size for n, size in replay.people.items() if size} == Counter(made.cohorts.tolist())
+    assert all(replay.allowed[n] >= c.spent for n, c in replay.cohorts.items() if c.level != PUBLIC)
+
+
+def test_an_empty_table_and_a_table_that_everyone_leaves():
+    nothing = register(EMPTY, 1, {})
+    assert (nothing.hashes.size, nothing.moves, nothing.known) == (0, [], {})
+    left = register(register(EMPTY, 1, {5: MICRO, 3: 0}), 1, {})
+    assert left.hashes.tolist() == [3, 5]
+    assert {left.known[n] for n in left.cohorts.tolist()} == {Cohort(0, ())}
+
+
+def test_swapped_levels_are_swapped_cohorts():
+    before = register(EMPTY, 1, {1: 10, 2: 20})
+    after = register(before, 1, {1: 20, 2: 10})
+    assert after.cohorts.tolist() == before.cohorts.tolist()[::-1]
+    assert after.known == before.known
+
+
+# --- the chain --------------------------------------------------------------------------------------------------------------
+
+
+@given(amounts)
+def test_amounts_are_read_back_from_text(micro):
+    assert to_micro(level_text(micro)) == micro
+
+
+@given(amounts, amounts)
+def test_infinity_stays(spent, charge):
+    wanted = PUBLIC if PUBLIC in (spent, charge) else spent + charge
+    assert add(spent, charge) == min(wanted, PUBLIC)
+    assert add(add(spent, charge), 0) == add(spent, charge)
+
+
+def test_an_entry_is_hashed_as_documented():
+    first = following(None, "failed", {"reserve": 1, "word": "ä"}, SEAL)
+    second = following(first, "failed", {}, str.upper)
+    assert (first.seq, first.previous, first.body) == (1, "0" * 64, '{"reserve":1,"word":"ä"}')
+    assert (second.seq, second.previous) == (2, first.hash)
+    text = f"{second.previous}\n2\n{second.time}\nfailed\n{{}}\n"
+    assert second.hash == hashlib.sha256(text.encode()).hexdigest()
+    assert second.seal == second.hash.upper(), "the seal is of the hash"
+    derived = hashlib.sha256(b"accord seal 1" + LONG.encode()).digest()
+    assert first.seal == hmac.new(derived, first.hash.encode(), "sha256").hexdigest()
+    assert json.loads(first.body) == first.content
+
+
+def chained(*contents, seal=SEAL):
+    entries = []
+    for kind, content in contents:
+        entries.append(following(entries[-1] if entries else None, kind, content, seal))
+    return entries
+
+
+def registered(moves):
+    return "register", about(1) | {"people": 2, "moves": moves}
+
+
+TWO = registered([[None, "1", 1, 2]])
+HALF = ("reserve", {"charges": [[1, "0.5"]]})
+HONEST = chained(
+    TWO,
+    HALF,
+    ("release", {"reserve": 2, "receipts": []}),
+    HALF,
+    ("failed", {"reserve": 4}),
+    ("reserve", {"charges": []}),
+)
+
+
+def test_an_honest_chain_has_no_problems():
+    replay = Replay().run(HONEST, SEAL)
+    assert replay.problems == []
+    assert replay.cohorts == {1: Cohort(MICRO, ((1, MICRO),))}
+    assert (replay.people, replay.allowed, replay.open) == ({1: 2}, {1: MICRO}, {6})
+    assert replay.tables == {1: ("t1", 1, "f", 2, "{}")}
+    assert (replay.digest, replay.meta) == ("d", ("k", "replace"))
+
+
+@pytest.mark.parametrize(
+    ("entries", "problem"),
+    {
+        "one is missing": (HONEST[:2] + HONEST[3:], "entry 4 comes after entry 2: entries are missing"),
+        "the first is missing": (HONEST[1:], "entry 2 comes after entry 0: entries are missing"),
+        "another before": ([replace(HONEST[0], previous="1" * 64), *HONEST[1:]], "entry 1 does not hold the hash"),
+        "a time was changed": ([replace(HONEST[0], time="1999"), *HONEST[1:]], "entry 1 has been changed"),
+        "a body was changed": ([*HONEST[:3], replace(HONEST[3], body='{"charges":[]}')], "entry 4 has been changed"),
+        "a body is not JSON": ([*chained(TWO), replace(HONEST[1], body="{")], "entry 2 cannot be read (JSONDecodeError)"),
+        "a body lacks a part": (chained(TWO, ("reserve", {})), "entry 2 cannot be read (KeyError)"),
+        "an amount is no amount": (chained(TWO, ("reserve", {"charges": [[1, "x"]]})), "entry 2 cannot be read (ValueError)"),
+        "nobody has that account": (chained(TWO, ("reserve", {"charges": [[7, "1"]]})), "entry 2 cannot be read (KeyError)"),
+        "given back": (chained(TWO, HALF, ("reserve", {"charges": [[1, "-1.5"]]})), "entry 3 gives cohort 1 something back"),
+        "no seal": ([replace(HONEST[0], seal=""), *HONEST[1:]], "entry 1 was not written with the ledger's key"),
+        "a chain written anew": (chained(TWO, HALF, seal=keys.Key(LONG + "!").seal), "entry 1 was not written with the ledger's key"),
+        "no number": ([HONEST[0], replace(HONEST[1], seq=None), *HONEST[2:]], "entry None comes after entry 1"),
+        "charged too much": (chained(TWO, HALF, HALF, HALF), "entry 4 charges cohort 1 more than it allows"),
+        "answered twice": ([*HONEST[:3], *chained(*([TWO] * 3), ("release", {"reserve": 2}))[3:]], "entry 4 is about a reservation that is not open"),
+        "unknown kind": (chained(TWO, ("refund", {})), "entry 2 is of an unknown kind 'refund'"),
+        "people vanish": (chained(TWO, registered([[1, "1", 1, 1]])), "entry 2 loses people"),
+        "people come from nowhere": (chained(TWO, registered([[1, "1", 1, 3]])), "entry 2 loses people"),
+        "a debt is forgotten": (
+            chained(TWO, HALF, registered([[1, "1", 1, 2], [None, "1", 1, 1]])),
+            "entry 3 puts people with different accounts into cohort 1",
+        ),
+    }.values(),
+    ids=lambda value: None if isinstance(value, list) else value.replace(" ", "-"),
+)  # fmt: skip
+def test_a_replay_tells_what_is_wrong(entries, problem):
+    assert any(found.startswith(problem) for found in Replay().run(entries, SEAL).problems)
+
+
+def test_without_the_key_only_seals_are_not_looked_at():
+    forged = chained(TWO, HALF, HALF, HALF, seal=str.upper)
+    assert Replay().run(forged[:3], None).problems == []
+    assert Replay().run(forged, None).problems == ["entry 4 charges cohort 1 more than it allows"]
+
+
+def test_a_raised_level_allows_more_and_a_lowered_one_nothing_more():
+    spent = [TWO, HALF, HALF]
+    raised = chained(*spent, registered([[1, "2", 2, 2]]), ("reserve", {"charges": [[2, "1"]]}))
+    assert Replay().run(raised, SEAL).problems == []
+    lowered = chained(*spent, registered([[1, "0.3", 2, 2]]), ("reserve", {"charges": [[2, "0.000001"]]}))
+    assert Replay().run(lowered, SEAL).problems == ["entry 5 charges cohort 2 more than it allows"]
+    assert Replay().run(lowered[:4], SEAL).allowed[2] == MICRO
+
+
+def test_moves_are_written_with_decimals():
+    assert encode([Move(None, PUBLIC, 1, 2), Move(1, None, 2, 1), Move(2, 1, 3, 4)]) == [
+        [None, "inf", 1, 2], [1, None, 2, 1], [2, "0.000001", 3, 4]
+    ]  # fmt: skip
+    assert START == "0" * 64
+
+
+# --- the key ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("short", ["", LONG[1:], LONG[1:].encode(), b"", None, 10**20, [LONG]])
+def test_a_short_key_is_refused(short):
+    with pytest.raises(LedgerError, match=r"key is too short.*at least 16 characters that nobody can guess") as told:
+        keys.Key(short)
+    assert not short or str(short) not in str(told.value)
+
+
+def test_a_key_is_kept_as_what_is_derived_from_it():
+    key = keys.Key(LONG)
+    assert (key.secret, key.check) == (keys.Key(LONG.encode()).secret, keys.Key(LONG.encode()).check)
+    assert key.secret == hashlib.sha256(b"accord people 1" + LONG.encode()).hexdigest()[:32]
+    assert key.check == hashlib.sha256(b"accord check 1" + LONG.encode()).hexdigest()[:32]
+    assert LONG not in repr(key) + str(vars(key)) and key.secret not in repr(key)
+    assert keys.Key(LONG + "!").secret != key.secret and keys.Key(LONG + "!").check != key.check
+
+
+def test_a_key_from_the_environment(monkeypatch):
+    monkeypatch.delenv("ACCORD_LEDGER_KEY", raising=False)
+    assert keys.from_environment() is None
+    monkeypatch.setenv("ACCORD_LEDGER_KEY", LONG)
+    assert keys.from_environment().secret == keys.Key(LONG).secret
+    monkeypatch.setenv("ACCORD_LEDGER_KEY", "")
+    with pytest.raises(LedgerError, match="too short"):
+        keys.from_environment()
+
+
+def test_a_key_in_a_file(tmp_path):
+    path = keys.key_file(tmp_path / "accord.db")
+    assert path == tmp_path / "accord.db.key"
+    assert keys.from_file(path) is None
+    first, made = keys.draft(path), keys.draft(path)
+    assert first.secret != made.secret and not path.exists(), "no ledger was made with it yet"
+    assert keys.from_file(path).secret == made.secret
+    keys.confirm(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(path.read_text().strip()) == 64 and int(path.read_text(), 16) > 0
+    assert made.secret == keys.from_file(path).secret == keys.Key(path.read_text().strip()).secret
+    keys.confirm(path)
+    assert keys.from_file(path).secret == made.secret, "nothing to confirm"
+    assert [found.name for found in tmp_path.iterdir()] == ["accord.db.key"], "no draft is left behind"
+
+
+def test_a_key_file_may_have_been_edited(tmp_path):
+    (tmp_path / "k").write_text(f" {LONG}\r\n")
+    assert keys.from_file(tmp_path / "k").secret == keys.Key(LONG).secret
+    (tmp_path / "k").write_text("short\n")
+    with pytest.raises(LedgerError, match="too short"):
+        keys.from_file(tmp_path / "k")
+    (tmp_path / "k").write_bytes(b"\xff" * 40)
+    with pytest.raises(LedgerError, match=r"cannot read the ledger's key in .*k' \(UnicodeDecodeError\)"):
+        keys.from_file(tmp_path / "k")
+    with pytest.raises(
+        LedgerError, match=r"cannot read the ledger's key .*\(IsADirectoryError\). Restore it, or give key="
+    ):
+        keys.from_file(tmp_path)
+
+
+def test_a_key_that_cannot_be_written(tmp_path):
+    with pytest.raises(LedgerError, match=r"cannot write the ledger's key .*\(FileNotFoundError\).*Choose a folder"):
+        keys.draft(tmp_path / "nowhere" / "k")
+    (tmp_path / "file").touch()
+    with pytest.raises(LedgerError, match=r"cannot write the ledger's key .*\(NotADirectoryError\)"):
+        keys.draft(tmp_path / "file" / "k")
+
+
+def test_who_makes_a_ledger_at_once_gets_one_key(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: Ledger(tmp_path / "accord.db")._secret(), range(24)))
+    assert set(made) == {keys.from_file(tmp_path / "accord.db.key").secret}
+    assert stat.S_IMODE((tmp_path / "accord.db.key").stat().st_mode) == 0o600
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".db-wal", ".db-shm"}
+
+
+# --- people -----------------------------------------------------------------------------------------------------------------
+
+
+def hashed(secret, text):
+    """63 bits of SHA-256, as docs/ledger.md says."""
+    return int(hashlib.sha256((secret + text).encode()).hexdigest()[:16], 16) >> 1
+
+
+@pytest.mark.parametrize(
+    ("ids", "texts"),
+    [
+        ([7, 8], ["7", "8"]),
+        ([7.0, 8.0], ["7", "8"]),
+        ([" 7", "8.0 "], ["7", "8"]),
+        (["7.000", "007"], ["7", "007"]),
+        (["7.5", "7.50"], ["7.5", "7.50"]),
+        (["ä", "A"], ["ä", "A"]),
+        ([-1, 10**15], ["-1", str(10**15)]),
+        ([-1.0, 1e15], ["-1", str(10**15)]),
+    ],
+)
+def test_people_are_known_by_a_keyed_hash_of_their_id_as_text(ids, texts):
+    table = accord.table({"id": ids, "level": [0.3, inf]}, epsilon="level", user="id")
+    secret = keys.Key(LONG).secret
+    found, levels = table._people(secret)
+    assert dict(zip(found.tolist(), levels.tolist(), strict=True)) == {
+        hashed(secret, texts[0]): 300_000, hashed(secret, texts[1]): PUBLIC
+    }  # fmt: skip
+    assert not set(found.tolist()) & set(table._people(keys.Key(LONG + "!").secret)[0].tolist())
