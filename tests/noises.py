@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import numpy as np
+
 
 class Fixed:
     """Draws what it is told (zeros by default), and remembers every scale that was asked for."""
@@ -18,3 +20,7 @@ class Fixed:
     def choose(self, scores, scale):
         """The best, and the first of them."""
         return int(scores.argmax())
+
+    def keep(self, chances):
+        """Everyone."""
+        return np.ones(chances.size, dtype=bool)

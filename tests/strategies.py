@@ -38,16 +38,35 @@ additive_queries = st.sampled_from(sorted(QUERIES)).map(QUERIES.get)
 queries = st.sampled_from(sorted(QUERIES | RANKED)).map((QUERIES | RANKED).get)
 
 
-def summary_of(spec, query, integers):
-    """The Summary of people given as rows of integers (one for each output, or the point), in the order of the Spec's levels."""
-    rows = np.asarray(integers, dtype=object).reshape(spec.total, -1)
+def summary_of(spec, query, integers, by_cell=False):
+    """The Summary of people given as rows of integers (one for each output, or the point), in the order of the Spec's levels; None: not there.
+
+    `by_cell`: how many people have each integer (or are in each cell of a histogram), as `sample` needs it.
+    """
     level_of = np.repeat(np.arange(spec.micro.size), spec.people)
+    there = [i for i, row in enumerate(integers) if row is not None]
+    level = level_of[there]
+    rows = np.asarray([integers[i] for i in there], dtype=object).reshape(
+        len(there), query.outputs if query.statistic == "histogram" else 1
+    )
     if query.unit == "percentile points":
         points = rows[:, 0].astype(np.int64)
-        return Summary(spec.people, query.points, level_of, points, np.ones(spec.total, dtype=np.int64))
-    entries = [(j, k, int(sum(rows[level_of == j, k]))) for j in range(spec.micro.size) for k in range(query.outputs)]
+        return Summary(spec.people, query.points, level, points, np.ones(len(there), dtype=np.int64))
+    if by_cell:
+        histogram = query.statistic == "histogram"
+        groups = {}
+        for j, row in zip(level.tolist(), rows.tolist(), strict=True):
+            cell = row.index(1) if histogram and 1 in row else None if histogram else row[0]
+            if cell is not None:
+                groups[j, cell] = groups.get((j, cell), 0) + 1
+        keys = np.array(sorted(groups), dtype=np.int64).reshape(-1, 2)
+        people = np.array([groups[key] for key in sorted(groups)], dtype=np.int64)
+        return Summary(spec.people, query.outputs if histogram else query.span + 1, keys[:, 0], keys[:, 1], people)
+    if query.sums > query.outputs:  # of whoever is there: Σq, and Σ(span − q) beside it
+        rows = np.concatenate((rows, query.span - rows), axis=1)
+    entries = [(j, k, int(sum(rows[level == j, k]))) for j in range(spec.micro.size) for k in range(query.sums)]
     level, output, amount = zip(*entries, strict=True)
-    return Summary(spec.people, query.outputs, np.array(level), np.array(output), np.array(amount, dtype=object))
+    return Summary(spec.people, query.sums, np.array(level), np.array(output), np.array(amount, dtype=object))
 
 
 def person_values(query):

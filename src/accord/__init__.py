@@ -14,12 +14,28 @@ Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quant
 releases: `Ledger`. Closed forms of the papers: `theory`. What is refused: `errors`.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from accord import errors, theory
 from accord.planning import Candidate, Plan, plan
-from accord.query import Query, Workload, count, histogram, max, mean, median, min, quantile, sum, workload
+from accord.query import (
+    Coefficients,
+    Query,
+    Workload,
+    count,
+    histogram,
+    max,
+    mean,
+    median,
+    min,
+    quantile,
+    regression,
+    sum,
+    workload,
+)
 from accord.release import Release, WorkloadRelease
+from accord.sampling import sample
 from accord.spec import Spec
 from accord.tables import Table, table
 from accord.workloads import WorkloadPlan
@@ -35,11 +51,14 @@ def __getattr__(name: str) -> Any:
         from accord.ledger import Ledger
 
         return Ledger
+    if name == "sklearn":
+        return import_module("accord.sklearn")
     raise AttributeError(f"module 'accord' has no attribute {name!r}")
 
 
 __all__ = [
     "Candidate",
+    "Coefficients",
     "Ledger",
     "Plan",
     "Query",
@@ -58,6 +77,8 @@ __all__ = [
     "min",
     "plan",
     "quantile",
+    "regression",
+    "sample",
     "sum",
     "table",
     "theory",

@@ -13,7 +13,7 @@ import click
 import accord
 from accord.errors import AccordError, SpecError
 
-STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max")
+STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max", "regression")
 
 
 class _Refusing(click.Group):
@@ -84,11 +84,20 @@ def _table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells."),
         click.option("--categories", metavar="A,B,…", help="A histogram's categories."),
         click.option("--p", metavar="P[,P…]", help="Which quantile, between 0 and 1; several share the budget."),
+        click.option(
+            "--on",
+            metavar="COLUMN=…,…",
+            help="A regression's features with their public bounds or categories: age=18..100,sex=f|m.",
+        ),
         click.option("--std", type=float, help="A publicly known upper bound of the standard deviation."),
         click.option("--step", type=float, help="The values' own resolution, such as 1."),
         click.option("--missing", metavar="VALUE|CELL", help="What missing values count as [default: the middle]."),
         click.option("--mechanism", default="auto", show_default=True, help="A name of 'accord mechanisms'."),
-        click.option("--t", type=float, help="The level of --mechanism threshold [default: the best]."),
+        click.option(
+            "--t",
+            metavar="ε",
+            help="The level of --mechanism threshold, or of sample (also max, mean, min) [default: the best].",
+        ),
         click.option(
             "--share",
             type=float,
@@ -140,7 +149,7 @@ def release(**given: Any) -> None:
         if given["remaining"]:
             made = people.release(_planned(people, query, ledger, given), ledger=ledger)
         else:
-            made = people.release(query, given["mechanism"], given["share"], t=given["t"], ledger=ledger)
+            made = people.release(query, given["mechanism"], given["share"], t=_number(given["t"]), ledger=ledger)
     _plot(made.plan, given["plot"])
     _show(given["as_json"], made.receipt, "release_view", made)
 
@@ -317,9 +326,9 @@ def _planned(
 ) -> accord.Plan:
     share = 1.0 if given["share"] is None else given["share"]
     if ledger is None or not given["remaining"]:
-        return people.plan(query, given["mechanism"], share, t=given["t"])
+        return people.plan(query, given["mechanism"], share, t=_number(given["t"]))
     notes = people.check(query)
-    return accord.plan(ledger.remaining(people), query, given["mechanism"], share, t=given["t"], notes=notes)
+    return accord.plan(ledger.remaining(people), query, given["mechanism"], share, t=_number(given["t"]), notes=notes)
 
 
 def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
@@ -330,8 +339,9 @@ def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
         "mean": {"column", "bounds", "std", "step", "missing"},
         "sum": {"column", "bounds", "std", "step", "missing"},
         "quantile": {"column", "bounds", "step", "missing", "p"},
+        "regression": {"column", "bounds", "on"},
     }.get(statistic, {"column", "bounds", "step", "missing"})
-    for name in ("column", "where", "edges", "categories", "bounds", "std", "step", "missing", "p"):
+    for name in ("column", "where", "edges", "categories", "bounds", "std", "step", "missing", "p", "on"):
         if given[name] is not None and name not in uses:
             raise click.UsageError(f"{'COLUMN' if name == 'column' else '--' + name} has no meaning for {statistic}.")
     if "column" in uses and column is None:
@@ -348,6 +358,8 @@ def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
     if given["bounds"] is None:
         raise click.UsageError(f"{statistic} needs --bounds LO HI, from public knowledge, never from the data.")
     bounds = tuple(_moment(end) for end in given["bounds"])
+    if statistic == "regression":
+        return _regression(people, column, bounds, given["on"])
     how = {"step": given["step"], "missing": "middle" if given["missing"] is None else _moment(given["missing"])}
     match statistic:
         case "mean" | "sum":
@@ -360,6 +372,27 @@ def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
         case _:
             ask = {"median": accord.median, "min": accord.min, "max": accord.max}[statistic]
             return ask(column, bounds, **how)
+
+
+def _regression(people: accord.Table, target: str, bounds: Any, on: str | None) -> accord.Query:
+    if on is None:
+        raise click.UsageError("regression needs --on with its features, such as --on 'age=18..100,sex=f|m'.")
+    ends: dict[str, Any] = {target: bounds}
+    declared: dict[str, list[Any]] = {}
+    for part in on.split(","):
+        name, _, what = (piece.strip() for piece in part.partition("="))
+        if name in ends or name in declared:
+            raise click.UsageError(f"--on names {name!r} twice, or it is the target. Name each feature once.")
+        low, dots, high = what.partition("..")
+        if dots:
+            ends[name] = (_number(low), _number(high))
+        elif "|" in what:
+            declared[name] = [_category(people, name, value.strip()) for value in what.split("|")]
+        else:
+            raise click.UsageError(
+                f"--on has {part!r}. Every feature needs its public bounds or categories: age=18..100, or sex=f|m."
+            )
+    return accord.regression(target, [*(n for n in ends if n != target), *declared], bounds=ends, categories=declared)
 
 
 def _moment(text: str) -> Any:

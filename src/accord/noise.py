@@ -47,6 +47,10 @@ class Noise(Protocol):
 
     def choose(self, scores: Any, scale: int) -> int: ...
 
+    def words(self, count: int) -> Any: ...
+
+    def keep(self, chances: Any) -> Any: ...
+
 
 class _Secure:
     """Noise from the operating system's randomness."""
@@ -85,6 +89,14 @@ class _Secure:
             index = int(members[secrets.randbelow(members.size)])
             if _exp_coin(int(gaps[index]) % scale, scale):
                 return index
+
+    def words(self, count: int) -> Any:
+        """So many uniform whole numbers below 2⁶³."""
+        return np.frombuffer(secrets.token_bytes(8 * count), dtype="<u8") >> 1
+
+    def keep(self, chances: Any) -> Any:
+        """For each whole number c from 0 to 2⁶³ whether to keep, with probability c/2⁶³ exactly: a uniform number below 2⁶³ is below c."""
+        return self.words(chances.size) < chances
 
 
 def _by_weight(exponents: Any, counts: Any) -> int:

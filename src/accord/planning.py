@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
@@ -20,12 +19,15 @@ from accord.mechanisms import ALL
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
 from accord.query import Query, Workload
+from accord.query.present import under
 from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float, to_micro
 
 if TYPE_CHECKING:
     from accord.workloads import WorkloadPlan
 
-NEIGHBORS = ("replace",)
+NEIGHBORS = ("replace", "add-remove")
+NAMED = ("max", "mean", "min", "best")
+"""What t may be called for `sample`."""
 NEARLY = 1.05
 """`threshold` is taken where its error is within this factor of the best: it is easier to audit and to explain."""
 NO_DATA = ("midpoint", "public")
@@ -50,7 +52,7 @@ class Candidate:
     def rmse_here(self) -> float | None:
         return None if self.prediction is None else self.prediction.rmse_here
 
-    @cached_property
+    @property
     def charges(self) -> Mapping[float, float] | None:
         return None if self.calibration is None else by_level(self.spec, self.calibration.charges)
 
@@ -95,7 +97,7 @@ class Plan:
         """κ: if the means of any two levels differ by at most D, the answer is off by at most κ·D. None: not defined here."""
         return self.prediction.bias_bound
 
-    @cached_property
+    @property
     def charges(self) -> Mapping[float, float]:
         """{level: charge}: what the release costs a person of each level."""
         return by_level(self.spec, self.calibration.charges)
@@ -106,7 +108,9 @@ class Plan:
         return [
             *self.query.assumptions(),
             *self.notes,
-            "levels and the number of people are public, and each row is one person",
+            "levels and the number of people are public, and each row is one person"
+            if self.neighbors == "replace"
+            else "each row is one person",
             *(
                 [
                     f"{self.spec.opted_out:,} people opted out{' or have nothing left' if self.spec.is_rest else ''} and are never read; the answer is about the other {self.spec.total:,}"
@@ -138,7 +142,7 @@ def plan(
     mechanism: str = ...,
     share: float = ...,
     *,
-    t: float | None = ...,
+    t: float | str | None = ...,
     neighbors: str = ...,
     notes: tuple[str, ...] = ...,
 ) -> Plan: ...
@@ -149,7 +153,7 @@ def plan(
     mechanism: str = ...,
     share: float = ...,
     *,
-    t: float | None = ...,
+    t: float | str | None = ...,
     neighbors: str = ...,
     notes: tuple[str, ...] = ...,
 ) -> WorkloadPlan: ...
@@ -159,7 +163,7 @@ def plan(
     mechanism: str = "auto",
     share: float = 1.0,
     *,
-    t: float | None = None,
+    t: float | str | None = None,
     neighbors: str = "replace",
     notes: tuple[str, ...] = (),
 ) -> Plan | WorkloadPlan:
@@ -170,7 +174,7 @@ def plan(
         query: the question, or a workload of several.
         mechanism: a name, or "auto" for the lowest predicted error.
         share: the fraction of everyone's level that may be spent.
-        t: the level of `threshold`; the best one if left out.
+        t: the level of `threshold` or `sample` (there also "max", "mean", "min"); the best one if left out.
         neighbors: what may change between two tables that must look alike.
         notes: what else is taken for granted, to be shown with the plan.
 
@@ -195,10 +199,12 @@ def plan(
         raise PlanError(f"there is no mechanism {mechanism!r}: {did_you_mean(mechanism, ['auto', *names])}")
     if neighbors not in NEIGHBORS:
         raise PlanError(
-            f"neighbors={neighbors!r} is not offered: the mechanisms here prove {' and '.join(NEIGHBORS)!r}, in which one person's value changes."
+            f"neighbors={neighbors!r} is not offered. There is 'replace' (one person's value changes) and 'add-remove' (one person comes or goes)."
         )
-    if t is not None and mechanism != "threshold":
-        raise PlanError("t= is the level of the threshold mechanism. Add mechanism='threshold', or leave t= out.")
+    if t is not None and mechanism not in ("threshold", "sample"):
+        raise PlanError(
+            "t= is the level of the mechanisms threshold and sample. Add mechanism='threshold' or 'sample', or leave t= out."
+        )
     if spec.total == 0:
         raise PlanError(
             "nobody is left to ask: "
@@ -212,7 +218,7 @@ def plan(
         if t is not None:
             raise PlanError("t= is for one question. Leave it out: a workload finds the best one for each.")
         return plan_workload(spec, query, mechanism, part, neighbors, notes)
-    level = None if t is None else _threshold(t)
+    level = None if t is None else _threshold(t, mechanism)
     return plan_within(spec, query, shared_levels(spec.micro, part), mechanism, level, part, neighbors, notes)
 
 
@@ -221,7 +227,7 @@ def plan_within(
     query: Query,
     affordable: IntArray,
     mechanism: str,
-    t: int | None,
+    t: int | str | None,
     share: int,
     neighbors: str,
     notes: tuple[str, ...],
@@ -233,7 +239,8 @@ def plan_within(
         raise PlanError(
             f"share={level_text(share)} leaves everyone with less than a millionth. The largest level is {level_text(int(spec.micro[-1]))}; ask for a larger share."
         )
-    task = Task(affordable[order], spec.people[order], spec.total, query, t, query.variance, query.blur)
+    query = under(query, neighbors)
+    task = Task(affordable[order], spec.people[order], spec.total, query, t, query.variance, query.blur, neighbors)
     candidates = tuple(_candidate(m, task, spec, order) for m in ALL)
     chosen, reason = _choose(candidates, query, spec, mechanism)
     if isinstance(chosen, Candidate):
@@ -248,6 +255,8 @@ def plan_within(
 
 def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray) -> Candidate:
     try:
+        if task.neighbors not in mechanism.neighbors:
+            raise Refused(f"proves neighbors {' and '.join(mechanism.neighbors)} only")
         way = mechanism.way(task.query)
         calibration = way.calibrate(task)
         prediction = way.predict(task, calibration)
@@ -255,7 +264,11 @@ def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray) ->
         return Candidate(mechanism.name, str(why), spec, None, None)
     charges, weights = np.zeros(spec.micro.size, dtype=np.int64), np.zeros(spec.micro.size)
     charges[order], weights[order] = calibration.charges, calibration.weights  # those who have nothing are not read
-    calibration = replace(calibration, charges=charges, weights=weights)
+    keep = calibration.keep
+    if keep is not None:
+        keep = np.zeros(spec.micro.size, dtype=np.uint64)
+        keep[order] = calibration.keep
+    calibration = replace(calibration, charges=charges, weights=weights, keep=keep)
     return Candidate(mechanism.name, calibration.note, spec, calibration, prediction)
 
 
@@ -266,7 +279,8 @@ def _choose(candidates: tuple[Candidate, ...], query: Query, spec: Spec, mechani
         if chosen.rmse is None:
             others = ", ".join(c.mechanism for c in candidates if c.rmse is not None)
             raise PlanError(
-                f"{mechanism} cannot answer the {query.label}: {chosen.note}. Use one of {others}, or 'auto'."
+                f"{mechanism} cannot answer the {query.label}: {chosen.note}."
+                + (f" Use one of {others}, or 'auto'." if others else " Give another t.")
             )
         return chosen, "as asked for"
     if query.known:
@@ -313,14 +327,17 @@ def _share(share: float) -> int:
     return part
 
 
-def _threshold(t: float) -> int:
+def _threshold(t: float | str, mechanism: str) -> int | str:
+    if t == "best" or (mechanism == "sample" and t in NAMED):
+        return str(t)
     try:
         micro = int(to_micro(t))
     except (TypeError, ValueError):
         micro = 0
     if micro == 0:
         raise PlanError(
-            f"t={t!r} is not a level. Give a number of at least a millionth, or inf for public people only."
+            f"t={t!r} is not a level. Give a number of at least a millionth, or inf for public people only"
+            + (f", or one of {', '.join(NAMED)}." if mechanism == "sample" else ".")
         )
     return micro
 

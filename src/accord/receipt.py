@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import accord
 from accord.planning import Plan
-from accord.query import Answer, Interval
+from accord.query import Algorithm, Coefficients, Interval
 from accord.release import Booked, Release, WorkloadRelease
 from accord.spec import Spec, level_text, to_micro
 from accord.workloads import WorkloadPlan
@@ -32,8 +36,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "candidates": [
             {
                 "mechanism": c.mechanism,
-                "rmse": c.rmse,
-                "rmse_here": c.rmse_here,
+                "rmse": _known(c.rmse),
+                "rmse_here": _known(c.rmse_here),
                 "note": c.note,
                 "charges": None if c.calibration is None else _charges(plan.spec, c.calibration.charges.tolist()),
             }
@@ -49,12 +53,14 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         "time": release.time.isoformat(),
         **_decision(release.plan),
         **_booked(release.booked),
-        "value": _value(release.value),
+        "value": plain(release.value),
         "interval": {
             "confidence": confidence,
             "about": "these people",
             "bounds": _interval(release.interval(confidence)),
-        },
+        }
+        if not isinstance(release.plan.query, Algorithm)
+        else None,
     }
 
 
@@ -133,11 +139,15 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "spec": {"fingerprint": plan.spec.fingerprint, "people": plan.spec.total, "opted_out": plan.spec.opted_out},
         "charges": _charges(plan.spec, plan.calibration.charges.tolist()),
         "unit": plan.unit,
-        "rmse": plan.rmse,
-        "rmse_here": plan.rmse_here,
+        "rmse": _known(plan.rmse),
+        "rmse_here": _known(plan.rmse_here),
         "bias_bound": plan.bias_bound,
         "assumptions": plan.assumptions,
     }
+
+
+def _known(error: float | None) -> float | None:
+    return None if error is None or isnan(error) else error
 
 
 def _charges(spec: Spec, charges: list[int]) -> list[dict[str, Any]]:
@@ -147,13 +157,26 @@ def _charges(spec: Spec, charges: list[int]) -> list[dict[str, Any]]:
     ]
 
 
-def _value(value: Answer) -> Any:
-    """Dates as ISO text, cells by their names."""
+def plain(value: Any) -> Any:
+    """Dates as ISO text, cells by their names; of somebody's own algorithm what can be told as plain data."""
     if isinstance(value, dict):
-        return {str(cell): v for cell, v in value.items()}
+        return {str(cell): plain(v) for cell, v in value.items()}
     if isinstance(value, list):
-        return [_value(v) for v in value]
-    return value if isinstance(value, float) else value.isoformat()
+        return [plain(v) for v in value]
+    if isinstance(value, Coefficients):
+        return {"intercept": value.intercept, "coefficients": dict(value.coefficients), "note": value.note}
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.floating):
+        return plain(float(value))
+    simple = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    return f"a {type(value).__name__}" if isinstance(simple, np.generic) or simple is value else plain(simple)
 
 
 def _interval(interval: Interval) -> Any:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fractions import Fraction
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import TABLE_CHANGED, AccordError, LedgerError, PlanError, QueryError, SourceError
 from accord.mechanisms import ALL
+from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, plan
-from accord.query import Answer, Interval, Query, Workload
+from accord.query import Algorithm, Answer, Interval, Query, Workload
+from accord.spec import MICRO, PUBLIC
 from accord.summary import Summary
-from accord.workloads import WorkloadPlan
+from accord.workloads import WorkloadPlan, parts_of
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
@@ -40,6 +44,8 @@ class Release:
     """A number (unbiased, so that it can lie outside the bounds where the noise is large); {cell: number} for a histogram; for a quantile a
     point of the grid, a date of dates; a list for several quantiles."""
     time: datetime
+    found: tuple[Fraction, ...] = field(default=(), repr=False)
+    """What the mechanism released, before it became the value."""
     booked: Booked | None = None
     """Where it stands in the ledger, if there is one."""
 
@@ -63,7 +69,12 @@ class Release:
         """
         if not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
             raise QueryError(f"confidence={confidence!r} is not between 0 and 1. Ask for 0.95, for example.")
-        return self.plan.prediction.interval(self.value, confidence)
+        if isinstance(self.plan.query, Algorithm):
+            raise QueryError("an algorithm of your own has no interval here: only it can tell its error.")
+        stretch = self.plan.query.stretched(self.found) if self.found else 1.0
+        if stretch is None:
+            return self.plan.query.possible(self.plan.spec.total)
+        return self.plan.prediction.interval(self.value, confidence, stretch)
 
     def receipt(self) -> dict[str, Any]:
         """What was asked, how it was answered and what it cost whom: plain data, ready for JSON."""
@@ -123,7 +134,7 @@ def release(
     mechanism: str = "auto",
     share: float | None = None,
     *,
-    t: float | None = None,
+    t: float | str | None = None,
     ledger: Ledger | None = None,
 ) -> Release | WorkloadRelease:
     """Answer a query or a workload, or carry out a plan: reserve, summarise, add noise, book."""
@@ -146,6 +157,10 @@ def release(
     else:
         raise QueryError(
             f"a release answers a query or a plan, not {type(asked).__name__}. Make one with accord.mean or its siblings."
+        )
+    if not table.lends and any(_by_row(part) for part in parts_of(decided)):
+        raise SourceError(
+            "rows of a DuckDB relation cannot be kept or left out one by one. Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
         )
     if ledger is None:
         return _carry_out(table, decided, None, summary)
@@ -200,19 +215,58 @@ def _carry_out(
 
 
 def _carry_out_one(table: Table, decided: Plan, left: Left | None, summary: Summary | None) -> Release:
-    if decided.mechanism not in NO_DATA and summary is None:
-        summary = table._summary(decided.query, left)
-    return Release(decided, _answer(decided, summary, SECURE), datetime.now(UTC))
+    if isinstance(decided.query, Algorithm):
+        rows = table._sampled(decided.query, left, decided.calibration.keep, SECURE)
+        return Release(decided, _run(decided, rows), datetime.now(UTC))
+    if decided.mechanism not in NO_DATA:
+        way = _mechanism(decided).way(decided.query)
+        if way.by_row:
+            summary = table._summary(decided.query, left, thinning=(decided.calibration.keep, SECURE))
+        elif summary is None or way.by_cell:
+            summary = table._summary(decided.query, left, way.by_cell)
+    value, found = _draw(decided, summary, SECURE)
+    return Release(decided, value, datetime.now(UTC), tuple(found))
+
+
+def _run(decided: Plan, rows: Any) -> Any:
+    """What somebody's own algorithm returns. What it raises may quote the data, so that only its kind is told."""
+    assert isinstance(decided.query, Algorithm) and decided.calibration.t is not None
+    t = decided.calibration.t / (1 if decided.neighbors == "add-remove" else 2)
+    epsilon = inf if decided.calibration.t == PUBLIC else nextafter(t / MICRO, 0.0)  # a division may round up
+    try:
+        value = decided.query.run(rows, epsilon)
+        fault = "returned nothing" if value is None else ""
+    except Exception as error:
+        fault = f"raised a {type(error).__name__}"
+    if fault:
+        raise QueryError(
+            f"the algorithm {decided.query.name} {fault}. Its text is not shown, because it may quote the data; try it on made-up rows first. "
+            "Whoever it was run on has lost their charge all the same."
+        )
+    return value
 
 
 def _answer(decided: Plan, summary: Summary | None, noise: Noise) -> Answer:
     """The one seam where noise comes in."""
+    return _draw(decided, summary, noise)[0]
+
+
+def _draw(decided: Plan, summary: Summary | None, noise: Noise) -> tuple[Answer, list[Fraction]]:
+    """The answer, and what the mechanism released for it."""
     query, people = decided.query, decided.spec.total
     if decided.mechanism == "public":
-        return float(people)
+        return float(people), []
     if decided.mechanism == "midpoint":
-        return query.middle(people)
+        return query.middle(people), []
     if summary is None or not (summary.people == decided.spec.people).all():
         raise SourceError(TABLE_CHANGED)
-    mechanism = next(m for m in ALL if m.name == decided.mechanism)
-    return query.finish(mechanism.way(query).answer(summary, decided.calibration, query, noise), people)
+    found = _mechanism(decided).way(query).answer(summary, decided.calibration, query, noise)
+    return query.finish(found, people), found
+
+
+def _by_row(decided: Plan) -> bool:
+    return decided.mechanism not in NO_DATA and _mechanism(decided).way(decided.query).by_row
+
+
+def _mechanism(decided: Plan) -> Mechanism:
+    return next(m for m in ALL if m.name == decided.mechanism)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accord.spec import IntArray, Spec, total_of
+from accord.spec import IntArray, Spec
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Summary:
 
     def at_points(self, weights: IntArray) -> Any:
         """Σ weight·people at each point, exactly: an array of 64-bit integers, or of Python's own where those are too small."""
-        wide = total_of(weights, self.people) >= 2**62
+        wide = float(weights[self.level].astype(np.float64) @ self.amount.astype(np.float64)) >= 2.0**62
         sums = np.zeros(self.outputs, dtype=object if wide else np.int64)
         per_entry = weights[self.level].astype(object if wide else np.int64)
         np.add.at(sums, self.output, per_entry * self.amount)

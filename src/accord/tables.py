@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, overload
 
@@ -16,7 +16,8 @@ from accord import planning, release
 from accord.engines import Engine, Kind, open_source, sql
 from accord.errors import TABLE_CHANGED, LedgerError, QueryError, SourceError, SpecError, did_you_mean
 from accord.planning import NEIGHBORS, Plan
-from accord.query import Histogram, OnGrid, Order, Query, Workload
+from accord.query import Additive, Algorithm, Histogram, OnGrid, Order, Query, Regression, Workload
+from accord.query.regression import layout
 from accord.release import Release, WorkloadRelease
 from accord.spec import LARGEST, MICRO, IntArray, Spec, read_tiers, to_float, to_micro
 from accord.summary import Summary
@@ -24,8 +25,9 @@ from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
+    from accord.noise import Noise
 
-_LEFT = "__accord_left__"
+_LEFT = sql.LEFT
 _FEW_LEVELS = 64
 _MANY_CELLS = 1_000
 
@@ -38,6 +40,8 @@ class _Levels:
     tiers: dict[str, int] | None
     default: int | None
     """In millionths, for NULL."""
+    lenient: bool = False
+    """Whether what is not a level counts as opted out, instead of being refused."""
 
     @property
     def read(self) -> str:
@@ -61,6 +65,8 @@ class _Levels:
         """Raw levels in millionths; refuses what is not a level, with the number of people (levels are public)."""
         missing = np.ma.getmaskarray(raw)
         micro = np.zeros(missing.size, dtype=np.int64)
+        if self.lenient:
+            return self._decode_leniently(raw, missing, micro)
         if missing.any():
             if self.default is None:
                 raise SpecError(
@@ -84,6 +90,17 @@ class _Levels:
                 f"tier {name!r} of {count} people is not declared. Give it a level (0: opted out), or correct it: {did_you_mean(name, self.tiers)}"
             )
         micro[~missing] = np.array([self.tiers[name] for name in names.tolist()], dtype=np.int64)[where]
+        return micro
+
+    def _decode_leniently(self, raw: Any, missing: Any, micro: IntArray) -> IntArray:
+        """What is not a level counts as opted out: who is there is private, so nobody there may decide whether a release fails."""
+        micro[missing] = self.default or 0
+        known = np.ma.getdata(raw)[~missing]
+        if self.tiers is None:
+            good = np.isinf(known) & (known > 0) | (known >= 0) & (known <= LARGEST / MICRO)
+            micro[~missing] = to_micro(np.where(good, known, 0.0))
+        else:
+            micro[~missing] = [self.tiers.get(name, 0) for name in known.tolist()]
         return micro
 
     @staticmethod
@@ -133,10 +150,17 @@ class Table:
     """People, opened. Made by `accord.table`."""
 
     def __init__(
-        self, engine: Engine, levels: _Levels, user: str | None, neighbors: str, level_column: str | None = None
+        self,
+        engine: Engine,
+        levels: _Levels,
+        user: str | None,
+        neighbors: str,
+        level_column: str | None = None,
+        roster: Spec | None = None,
     ) -> None:
-        self._engine, self._levels, self._user, self.neighbors = engine, levels, user, neighbors
-        self._level_column = level_column
+        self._engine, self._levels, self.user, self.neighbors = engine, levels, user, neighbors
+        self._roster = roster
+        self.level_column = level_column
         self._spec: Spec | None = None
         self._identity: tuple[str, object, str] | None = None
         # Levels as they stand in the table (the first of them), and in millionths.
@@ -150,10 +174,12 @@ class Table:
     @property
     def known(self) -> bool:
         """Whether the levels have been read."""
-        return self._spec is not None
+        return self._spec is not None or self._roster is not None
 
     def spec(self) -> Spec:
-        """The public levels, read once and kept."""
+        """The public levels, read once and kept; under add-remove the roster, and nothing is read."""
+        if self._roster is not None:
+            return self._roster
         if self._spec is None:
             found = self._engine.fetch(sql.levels(self._engine.source, self._levels.expression))
             self._keep(found["level"], self._levels.decode(found["level"], found["people"]), found["people"])
@@ -161,13 +187,13 @@ class Table:
         return self._spec
 
     @overload
-    def plan(self, query: Query, mechanism: str = ..., share: float = ..., *, t: float | None = ...) -> Plan: ...
+    def plan(self, query: Query, mechanism: str = ..., share: float = ..., *, t: float | str | None = ...) -> Plan: ...
     @overload
     def plan(
-        self, query: Workload, mechanism: str = ..., share: float = ..., *, t: float | None = ...
+        self, query: Workload, mechanism: str = ..., share: float = ..., *, t: float | str | None = ...
     ) -> WorkloadPlan: ...
     def plan(
-        self, query: Query | Workload, mechanism: str = "auto", share: float = 1.0, *, t: float | None = None
+        self, query: Query | Workload, mechanism: str = "auto", share: float = 1.0, *, t: float | str | None = None
     ) -> Plan | WorkloadPlan:
         """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value."""
         notes = self.check(query)
@@ -180,7 +206,7 @@ class Table:
         mechanism: str = ...,
         share: float | None = ...,
         *,
-        t: float | None = ...,
+        t: float | str | None = ...,
         ledger: Ledger | None = ...,
     ) -> Release: ...
     @overload
@@ -190,7 +216,7 @@ class Table:
         mechanism: str = ...,
         share: float | None = ...,
         *,
-        t: float | None = ...,
+        t: float | str | None = ...,
         ledger: Ledger | None = ...,
     ) -> WorkloadRelease: ...
     def release(
@@ -199,7 +225,7 @@ class Table:
         mechanism: str = "auto",
         share: float | None = None,
         *,
-        t: float | None = None,
+        t: float | str | None = None,
         ledger: Ledger | None = None,
     ) -> Release | WorkloadRelease:
         """Answer a query or a workload, or carry out a plan.
@@ -226,9 +252,9 @@ class Table:
         if not isinstance(query, Query):
             return ()  # `plan` and `release` say so
         sql.check(query, self._engine.columns)
-        if self._level_column in query.columns:
+        if self.level_column in query.columns:
             raise QueryError(
-                f"column {self._level_column!r} holds the levels, which are public and decide everyone's weight. Look at spec() for how many have which."
+                f"column {self.level_column!r} holds the levels, which are public and decide everyone's weight. Look at spec() for how many have which."
             )
         if not isinstance(query, OnGrid) or self._engine.columns[query.column] != "untyped":
             return ()
@@ -239,51 +265,153 @@ class Table:
         )
         return (f"{query.column} is read from a file without types: what is not a {example} is missing",)
 
-    def _summary(self, query: Query, left: Left | None = None) -> Summary:
-        """The exact integers behind a query, by level, or by what people have left. Private: for `release` alone."""
-        if left is None:
-            return self._aggregate(query, self._engine.source, self._levels, None)
-        if left.by_level is not None:
-            return self._summary(query).regrouped(left.by_level, left.spec)
-        assert left.by_person is not None and self._user is not None
+    def _summary(
+        self,
+        query: Query,
+        left: Left | None = None,
+        by_cell: bool = False,
+        thinning: tuple[Any, Noise] | None = None,
+    ) -> Summary:
+        """The exact integers behind a query, by level, or by what people have left. Private: for `release` alone.
+
+        `by_cell`: how many people have each integer, where otherwise their sum is enough. `thinning`: of the rows that are kept, by chances for each
+        level of the plan.
+        """
+        with self._rows(left) as (source, how, spec):
+            if thinning is None:
+                made = self._aggregate(query, source, how, spec, by_cell)
+            else:
+                with self._thinned(source, how, spec, left, *thinning) as rows:
+                    made = self._aggregate(query, rows, how, spec, by_cell, thinned=True)
+        return made.regrouped(left.by_level, left.spec) if left is not None and left.by_level is not None else made
+
+    @contextmanager
+    def _rows(self, left: Left | None) -> Iterator[tuple[str, _Levels | _LeftColumn, Spec | None]]:
+        """Where the rows are, how their level is read, and which Spec they must have if not the table's own."""
+        source = self._engine.source
+        if left is None or left.by_person is None:
+            if self.neighbors == "add-remove" and self.user is not None:
+                source = sql.alone(source, self.user)
+            yield source, self._levels, None
+            return
         secret, people, amounts = left.by_person
         with self._engine.lend({"person": people, _LEFT: amounts}) as lent:
-            source = sql.beside(self._engine.source, self._person(secret), lent, _LEFT)
-            return self._aggregate(query, source, _LeftColumn(), left.spec)
+            yield sql.beside(source, self._person(secret), lent, _LEFT), _LeftColumn(), left.spec
 
-    def _aggregate(self, query: Query, source: str, how: _Levels | _LeftColumn, expected: Spec | None) -> Summary:
+    def _sampled(self, query: Algorithm, left: Left | None, chances: Any, noise: Noise) -> Any:
+        """The rows of people who are kept, for somebody's own algorithm."""
+        columns = ", ".join(sql.quote(name) for name in query.columns)
+        with self._rows(left) as (source, how, spec), self._thinned(source, how, spec, left, chances, noise) as rows:
+            return self._engine.rows(f"SELECT {columns} FROM {rows} AS kept", query.rows)
+
+    @contextmanager
+    def _thinned(
+        self,
+        source: str,
+        how: _Levels | _LeftColumn,
+        expected: Spec | None,
+        left: Left | None,
+        chances: Any,
+        noise: Noise,
+    ) -> Iterator[str]:
+        """The rows that are kept: each has a random word of its own, and it does not matter which."""
+        spec = expected or self.spec()
+        if left is not None and left.by_level is not None:  # a chance for each level of the table
+            chances = np.where(left.by_level > 0, chances[np.searchsorted(left.spec.micro, left.by_level)], 0)
+        found = self._engine.fetch(sql.levels(source, how.expression))
+        micro = how.decode(found["level"], found["people"])
+        if self._roster is None and Spec(micro, found["people"]) != spec:
+            raise SourceError(TABLE_CHANGED)
+        known = np.isin(micro, spec.micro)
+        chance = np.zeros(micro.size, dtype=np.uint64)
+        chance[known] = chances[np.searchsorted(spec.micro, micro[known])]
+        words = noise.words(int(found["people"].sum()))
+        with self._engine.lend({sql.WORD: words}) as by_row:
+            if micro.size <= _FEW_LEVELS and not isinstance(how, _LeftColumn):
+                yield sql.kept_by_case(source, how.expression, by_row, _plain(found["level"]), chance.tolist())
+                return
+            with self._engine.lend({"level": found["level"], "chance": chance}) as by_level:
+                yield sql.kept(source, how.expression, by_row, by_level)
+
+    def _aggregate(
+        self,
+        query: Query,
+        source: str,
+        how: _Levels | _LeftColumn,
+        expected: Spec | None,
+        by_cell: bool,
+        thinned: bool = False,
+    ) -> Summary:
+        if isinstance(query, Regression):
+            return self._moments(query, source, how, expected or self.spec(), thinned)
         cell = sql.cell(query, self._engine.columns, how.read)
-        points = query.points if isinstance(query, Order) else query.outputs
         missing = query.missing_cell if isinstance(query, OnGrid) else None
-        if isinstance(query, Histogram | Order):
+        if isinstance(query, Order):
+            points = query.points
+        elif by_cell and isinstance(query, Additive) and not isinstance(query, Histogram):
+            points = query.span + 1
+        else:
+            points = query.outputs
+        if by_cell or isinstance(query, Histogram | Order):
             micro, people, cells = self._by_cell(source, how, cell, points, missing)
             amounts: Any = people
         else:
             found = self._engine.fetch(sql.by_level(source, how.expression, cell, missing or 0), wide="total")
             people, amounts = found["people"], np.array(found["total"], dtype=object)
             micro, cells = how.decode(found["level"], people), np.zeros(people.size, dtype=np.int64)
-            if expected is None and self._spec is None:
+            if expected is None and not self.known:
                 self._keep(found["level"], micro, people)
         spec = self.spec() if expected is None else expected
-        if Spec(micro, people) != spec:
+        if (
+            self._roster is not None
+        ):  # how many are there is private, and so is whether somebody is there who should not be
+            read = np.isin(micro, spec.micro) & (cells >= 0)
+        elif Spec(micro, people) != spec:
             raise SourceError(TABLE_CHANGED)
-        kept = np.flatnonzero((micro > 0) & (cells >= 0))
-        return Summary(spec.people, points, np.searchsorted(spec.micro, micro[kept]), cells[kept], amounts[kept])
+        else:
+            read = (micro > 0) & (cells >= 0)
+        kept = np.flatnonzero(read)
+        level, cells, amounts = np.searchsorted(spec.micro, micro[kept]), cells[kept], amounts[kept]
+        if isinstance(query, Additive) and query.sums > query.outputs and not by_cell:  # Σq, and Σ(span − q) beside it
+            rest = query.span * people[kept].astype(object) - amounts
+            level, points = np.concatenate((level, level)), 2
+            cells, amounts = np.concatenate((cells, cells + 1)), np.concatenate((amounts, rest))
+        return Summary(spec.people, points, level, cells, amounts)
 
     @property
     def lends(self) -> bool:
         """Whether people can be told apart by more than their level: not where somebody else's connection reads the table."""
         return self._engine.lends
 
+    def _moments(
+        self, query: Regression, source: str, how: _Levels | _LeftColumn, spec: Spec, thinned: bool
+    ) -> Summary:
+        """The sums of a regression, and the number of people last."""
+        found = self._engine.fetch(sql.moments(source, how.expression, query, self._engine.columns))
+        people = found["people"]
+        micro = how.decode(found["level"], people)
+        if self._roster is None and not thinned and Spec(micro, people) != spec:
+            raise SourceError(TABLE_CHANGED)
+        kept = np.flatnonzero(np.isin(micro, spec.micro))
+        columns = [found[f"m{k}"][kept] for k in range(len(layout(query)[1]))] + [people[kept]]
+        level = np.searchsorted(spec.micro, micro[kept])
+        return Summary(
+            spec.people,
+            len(columns),
+            np.tile(level, len(columns)),
+            np.repeat(np.arange(len(columns)), level.size),
+            np.concatenate(columns).astype(np.int64),
+        )
+
     def _people(self, secret: str) -> tuple[IntArray, IntArray]:
         """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
         user = self._person(secret)
         self.spec()  # refuses levels that cannot be used, and people with several rows
-        if self._engine.columns[str(self._user)] == "number":
-            blurred = int(self._engine.fetch(sql.blurred(self._engine.source, str(self._user)))["blurred"][0])
+        if self._engine.columns[str(self.user)] == "number":
+            blurred = int(self._engine.fetch(sql.blurred(self._engine.source, str(self.user)))["blurred"][0])
             if blurred:
                 raise LedgerError(
-                    f"{blurred:,} ids in {self._user!r} are floating-point numbers too large to be exact, so that people cannot be told apart. "
+                    f"{blurred:,} ids in {self.user!r} are floating-point numbers too large to be exact, so that people cannot be told apart. "
                     "Store ids as whole numbers or text."
                 )
         found = self._engine.fetch(sql.people(self._engine.source, user, self._levels.number))
@@ -311,15 +439,19 @@ class Table:
         return self._identity[2]
 
     def _person(self, secret: str) -> str:
-        if self._user is None:
+        if self._roster is not None:
+            raise LedgerError(
+                "a ledger must know who is in a table, and with neighbors='add-remove' that is private. Open it with neighbors='replace'."
+            )
+        if self.user is None:
             raise LedgerError(
                 "the table has no column that says who a row is of, and without it the same people could be charged to two budgets. "
                 "Open it with user='…' (on the command line --user)."
             )
-        kind = self._engine.columns[self._user]
+        kind = self._engine.columns[self.user]
         if kind not in ("number", "text", "untyped"):
-            raise LedgerError(f"column {self._user!r} cannot tell people apart. Use a column of text or whole numbers.")
-        return sql.person(self._user, kind, secret)
+            raise LedgerError(f"column {self.user!r} cannot tell people apart. Use a column of text or whole numbers.")
+        return sql.person(self.user, kind, secret)
 
     def _by_cell(
         self, source: str, how: _Levels | _LeftColumn, cell: str, cells: int, missing: int | None
@@ -331,7 +463,7 @@ class Table:
         self.spec()
         raw, micro = self._raw
         nowhere = cells if missing is None else missing
-        if micro.size > _FEW_LEVELS or cells < _MANY_CELLS or isinstance(how, _LeftColumn):
+        if not 0 < micro.size <= _FEW_LEVELS or cells < _MANY_CELLS or isinstance(how, _LeftColumn):
             found = self._engine.fetch(sql.by_level_and_cell(source, how.expression, cell))
             group = np.ma.filled(found["cell"], nowhere).astype(np.int64)
             levels, people = how.decode(found["level"], found["people"]), found["people"]
@@ -344,25 +476,26 @@ class Table:
         return levels, people, np.where(group == cells, -1, group)
 
     def _keep(self, raw: Any, micro: IntArray, people: IntArray) -> None:
-        if self._user is not None:
-            extra = int(self._engine.fetch(sql.repeated(self._engine.source, self._user))["extra"][0])
+        if self.user is not None:
+            extra = int(self._engine.fetch(sql.repeated(self._engine.source, self.user))["extra"][0])
             if extra:
                 raise SourceError(
-                    f"{extra} rows are of a person who has another row, or of nobody ({self._user!r} is NULL). "
+                    f"{extra} rows are of a person who has another row, or of nobody ({self.user!r} is NULL). "
                     "One row is one person here: reduce the table to one row a person first."
                 )
-        missing = np.ma.getmaskarray(raw)
-        self._raw = (
-            [
-                None if absent else x
-                for x, absent in zip(np.ma.getdata(raw)[: _FEW_LEVELS + 1].tolist(), missing.tolist(), strict=False)
-            ],
-            micro,
-        )
+        self._raw = (_plain(raw[: _FEW_LEVELS + 1]), micro)
         self._spec = Spec(micro, people, self._levels.tiers)
 
     def __repr__(self) -> str:
         return f"<Table of {len(self._engine.columns)} columns; neighbors: {self.neighbors}>"
+
+
+def _plain(raw: Any) -> list[Any]:
+    """Levels as they stand in the table; None for NULL."""
+    return [
+        None if absent else x
+        for x, absent in zip(np.ma.getdata(raw).tolist(), np.ma.getmaskarray(raw).tolist(), strict=True)
+    ]
 
 
 def fingerprint(micro: IntArray, people: list[int], totals: list[int]) -> str:
@@ -382,6 +515,7 @@ def table(
     default: str | float | None = None,
     user: str | None = None,
     neighbors: str = "replace",
+    roster: Spec | None = None,
 ) -> Table:
     """Open a table of people who each have a level.
 
@@ -391,7 +525,9 @@ def table(
         tiers: {name: level}; 0 for opted out, inf for public.
         default: the tier or level of people who have none (NULL). Without it they are refused.
         user: the column that says who a row is of. It is checked that everyone has one row.
-        neighbors: "replace": one person's value changes; who is in the table, and their levels, are public.
+        neighbors: "replace": one person's value changes; who is in the table, and their levels, are public. "add-remove": one person comes
+            or goes; then who is in the table is private, and `roster` says how many could be, of each level.
+        roster: with add-remove, the public Spec of everyone who could be in the table. People of other levels are not read.
 
     Raises:
         SourceError: the source cannot be opened.
@@ -403,11 +539,17 @@ def table(
     """
     if neighbors not in NEIGHBORS:
         raise SourceError(
-            f"neighbors={neighbors!r} is not offered. The mechanisms here prove 'replace': one person's value changes, "
-            "and who is in the table is public."
+            f"neighbors={neighbors!r} is not offered. There is 'replace' (one person's value changes; who is in the table is public) and "
+            "'add-remove' (one person comes or goes; who is in the table is private)."
+        )
+    if (neighbors == "add-remove") != isinstance(roster, Spec):
+        raise SourceError(
+            "with neighbors='add-remove' who is in the table is private, so that its levels cannot be counted: give roster=Spec of everyone who could be in it."
+            if neighbors == "add-remove"
+            else "roster= says who could be in a table whose members are private. Add neighbors='add-remove', or leave it out."
         )
     engine = open_source(source)
-    if taken := [name for name in engine.columns if name.lower() in (_LEFT, sql.PERSON)]:
+    if taken := [name for name in engine.columns if name.lower() in sql.OWN]:
         raise SourceError(f"the column name {taken[0]!r} is accord's own. Rename it.")
     if not isinstance(epsilon, (str, Real)):
         raise SpecError(
@@ -420,13 +562,10 @@ def table(
     for name in (None if isinstance(epsilon, Real) else epsilon, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
-    return Table(
-        engine,
-        _levels(engine.columns, epsilon, tiers, default),
-        user,
-        neighbors,
-        epsilon if isinstance(epsilon, str) else None,
-    )
+    levels = _levels(engine.columns, epsilon, tiers, default)
+    if roster is not None:
+        levels = replace(levels, lenient=True)
+    return Table(engine, levels, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)
 
 
 def _levels(

@@ -81,6 +81,10 @@ class WorkloadPlan:
         return f"<WorkloadPlan: {', '.join(f'{p.query.label} by {p.mechanism}' for p in self.parts)}>"
 
 
+def parts_of(plan: Plan | WorkloadPlan) -> tuple[Plan, ...]:
+    return plan.parts if isinstance(plan, WorkloadPlan) else (plan,)
+
+
 def plan_workload(
     spec: Spec, workload: Workload, mechanism: str, share: int, neighbors: str, notes: tuple[str, ...]
 ) -> WorkloadPlan:

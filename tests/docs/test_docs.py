@@ -77,6 +77,16 @@ def test_the_ledgers_page_runs(folder, tmp_path, monkeypatch):
     assert names["previous"] == names["ledger"].entries()[-1].hash
 
 
+def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    names = {}
+    examples = blocks("python", (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8"))
+    for block in examples:
+        exec(block, names)
+    assert len(examples) == 2
+    assert names["answer"].charges == {0.01: 0.01, 0.05: 0.05, float("inf"): 0.05}
+
+
 @pytest.mark.parametrize("words", commands(), ids=lambda words: " ".join(words[:4]))
 def test_commands_run(folder, words):
     assert words[0] == "accord"

@@ -388,7 +388,7 @@ def v1(tmp_path):
     return tmp_path / "v1.db"
 
 
-DIGEST = ""
+DIGEST = "3f5c112d187b4859deda3d558a3174bc7541269617155b5727367d9e43e0a292"
 
 
 def test_an_empty_database_becomes_a_ledger_of_this_version(tmp_path):

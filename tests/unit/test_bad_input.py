@@ -149,22 +149,22 @@ SPECS = {
         people(epsilon=1.0, tiers={"strict": 1})
     ),
 }
-NAMES = "'auto', 'minimum', 'threshold', 'proportional', 'affine', 'fallah', 'stretch', 'mix', 'rank', 'pe'"
+NAMES = "'auto', 'minimum', 'threshold', 'proportional', 'affine', 'fallah', 'stretch', 'mix', 'rank', 'sample', 'pe'"
 PLANS = {
     f"there is no mechanism 'treshold': did you mean 'threshold'? Known: {NAMES}.": lambda: people().plan(
         MEAN, "treshold"
     ),
     f"there is no mechanism 'gauss': Known: {NAMES}.": lambda: people().release(MEAN, mechanism="gauss"),
-    "proportional cannot answer the mean of v: people with ε = inf would outweigh everyone else. Use one of minimum, threshold, affine, fallah, mix, or 'auto'.": (
+    "proportional cannot answer the mean of v: people with ε = inf would outweigh everyone else. Use one of minimum, threshold, affine, fallah, mix, sample, or 'auto'.": (
         lambda: people(e=[1, 2, inf]).release(MEAN, mechanism="proportional")
     ),
-    "stretch cannot answer the mean of v: answers count and sum only. Use one of minimum, threshold, proportional, affine, fallah, mix, or 'auto'.": (
+    "stretch cannot answer the mean of v: answers count and sum only. Use one of minimum, threshold, proportional, affine, fallah, mix, sample, or 'auto'.": (
         lambda: people().plan(MEAN, "stretch")
     ),
-    "t= is the level of the threshold mechanism. Add mechanism='threshold', or leave t= out.": lambda: people().plan(
-        MEAN, t=1
+    "t= is the level of the mechanisms threshold and sample. Add mechanism='threshold' or 'sample', or leave t= out.": lambda: (
+        people().plan(MEAN, t=1)
     ),
-    "threshold cannot answer the mean of v: nobody allows t = 4; the most that a person may be charged here (share × level) is 3. Use one of minimum, proportional, affine, fallah, mix, or 'auto'.": (
+    "threshold cannot answer the mean of v: nobody allows t = 4; the most that a person may be charged here (share × level) is 3. Use one of minimum, proportional, affine, fallah, mix, sample, or 'auto'.": (
         lambda: people().release(MEAN, "threshold", t=4)
     ),
     "t=0 is not a level. Give a number of at least a millionth, or inf for public people only.": lambda: people().plan(
@@ -195,13 +195,13 @@ PLANS = {
     "a plan is made from a Spec, not from list. Call table.spec(), Spec.of or Spec.from_groups.": lambda: accord.plan(
         [0.1, 1.0], MEAN
     ),
-    "neighbors='add-remove' is not offered: the mechanisms here prove 'replace', in which one person's value changes.": lambda: (
-        accord.plan(people().spec(), MEAN, neighbors="add-remove")
+    "neighbors='both' is not offered. There is 'replace' (one person's value changes) and 'add-remove' (one person comes or goes).": lambda: (
+        accord.plan(people().spec(), MEAN, neighbors="both")
     ),
 }
 SOURCES = {
-    "neighbors='add-remove' is not offered. The mechanisms here prove 'replace': one person's value changes, and who is in the table is public.": (
-        lambda: people(neighbors="add-remove")
+    "neighbors='both' is not offered. There is 'replace' (one person's value changes; who is in the table is public) and 'add-remove' (one person comes or goes; who is in the table is private).": (
+        lambda: people(neighbors="both")
     ),
     f"cannot read a int. {FORMS}": lambda: accord.table(42, epsilon="e"),
     f"cannot read a list. {FORMS}": lambda: accord.table([{"e": 1}], epsilon="e"),

@@ -26,6 +26,10 @@ class Engine(Protocol):
         """The columns of a result as arrays. `wide` names a column of sums that may be larger than 64 bits: a list of ints."""
         ...
 
+    def rows(self, sql: str, kind: str) -> Any:
+        """The rows of a result, as an "arrow" table, a "pandas" data frame or a "numpy" array of numbers."""
+        ...
+
     lends: bool
     """Whether `lend` works here."""
 

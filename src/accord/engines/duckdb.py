@@ -99,7 +99,11 @@ class DuckDB:
             raise SourceError(
                 "the arrays of a dict have different lengths, more than one dimension, or there are none. Give columns of equal length."
             )
-        return cls.frame(columns)
+        made = cls.frame(columns)
+        for name, values in columns.items():
+            if values.dtype.kind == "O" and not any(x is not None for x in values.tolist()):
+                made.columns[name] = "untyped"  # nobody there to tell what it holds
+        return made
 
     @classmethod
     def polars(cls, frame: Any) -> DuckDB:
@@ -150,6 +154,26 @@ class DuckDB:
             columns[wide] = [(h << 32) + r for h, r in zip(high, low, strict=True)]
         return columns
 
+    def rows(self, sql: str, kind: str) -> Any:
+        def fetch() -> Any:
+            if kind == "numpy":
+                columns = self._run(sql).fetchnumpy()
+                filled = [np.ma.filled(np.ma.asarray(c).astype(np.float64), np.nan) for c in columns.values()]
+                return np.column_stack(filled) if filled else np.zeros((0, 0))
+            relation = self._run(sql) if self._connection is None else self._connection.sql(sql)
+            table = relation.to_arrow_table()
+            return table.to_pandas() if kind == "pandas" else table
+
+        missing = [
+            name for name in ("pyarrow", "pandas")[: {"numpy": 0, "arrow": 1}.get(kind, 2)] if not find_spec(name)
+        ]
+        if missing:
+            raise SourceError(f"rows={kind!r} needs {missing[0]}. Install accord[dataframes], or ask for rows='numpy'.")
+        with self._lock:
+            return _quietly(
+                self.label, "Check that it is whole, and that rows='numpy' has columns of numbers only.", fetch
+            )
+
     @contextmanager
     def lend(self, columns: dict[str, Any]) -> Iterator[str]:
         assert self._connection is not None
@@ -194,10 +218,10 @@ def _array(values: Any) -> Any:
     if isinstance(values, np.ma.MaskedArray):
         array = array.astype(object)
         array[np.ma.getmaskarray(values)] = None
-    if array.dtype.kind == "O" and all(
-        x is None or isinstance(x, (bool, int, float, np.number)) for x in array.tolist()
-    ):
-        return array.astype(np.float64)
+    if array.dtype.kind == "O":
+        there = [x for x in array.tolist() if x is not None]
+        if there and all(isinstance(x, (bool, int, float, np.number)) for x in there):
+            return array.astype(np.float64)
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]")  # days too, which DuckDB does not take from NumPy
     return array.astype(object) if array.dtype.kind in "US" else array

@@ -13,7 +13,13 @@ from typing import Any
 
 from accord.engines import Kind
 from accord.errors import QueryError, did_you_mean
-from accord.query import Count, Histogram, OnGrid, Query, where
+from accord.query import Category, Count, Histogram, Numeric, OnGrid, Query, Regression, where
+from accord.query.regression import Q, layout
+
+LEFT, PERSON = "__accord_left__", "__accord_person__"
+LEVEL, WORD, _RAW = "__accord_level__", "__accord_word__", "__accord_raw__"
+OWN = (LEFT, PERSON, LEVEL, WORD, _RAW)
+"""Names that stand beside a table's own columns."""
 
 
 def quote(name: str) -> str:
@@ -71,10 +77,7 @@ def by_level_and_cell(source: str, level: str, cell: str) -> str:
 
 def by_code(source: str, level: str, raw: list[Any], cell: str, nowhere: int, cells: int) -> str:
     """People for each code = cell·(L + 1) + which of the L raw levels; L for another level, `nowhere` for a NULL cell."""
-    tests = (
-        f"level IS NULL THEN {k}" if x is None else f"level = {text(x) if isinstance(x, str) else double(x)} THEN {k}"
-        for k, x in enumerate(raw)
-    )
+    tests = (f"{is_level('level', x)} THEN {k}" for k, x in enumerate(raw))
     which = f"CASE {' '.join(f'WHEN {test}' for test in tests)} ELSE {len(raw)} END" if raw else "0"
     kind = "INTEGER" if (cells + 1) * (len(raw) + 1) < 2**31 else "BIGINT"
     return (
@@ -125,7 +128,65 @@ def beside(source: str, person: str, lent: str, column: str) -> str:
     )
 
 
-PERSON = "__accord_person__"
+def moments(source: str, level: str, query: Regression, columns: Mapping[str, Kind]) -> str:
+    """People and the sums of `query.regression.layout` for each raw level, as whole numbers in units of Q²; the number of people last."""
+    coded = [code for feature in query.features for code in _codes(feature, columns)]
+    inner = ", ".join(f"{code} AS x{j}" for j, code in enumerate(coded))
+    names = ["y" if j < 0 else f"x{j}" for entry in layout(query)[1] for j in entry.columns]
+    sums, at = [], 0
+    for k, entry in enumerate(layout(query)[1]):
+        factors = names[at : at + len(entry.columns)]
+        at += len(entry.columns)
+        factor = f"{Q} * " if len(factors) == 1 else ""
+        sums.append(f"CAST(COALESCE({factor}SUM({' * '.join(factors)}), 0) AS BIGINT) AS m{k}")
+    return (
+        f"SELECT level, COUNT(*) AS people, {', '.join(sums)} FROM (SELECT {level} AS level, {_codes(query.target, columns)[0]} AS y, {inner} "
+        f"FROM {source}) AS coded GROUP BY level"
+    )
+
+
+def _codes(feature: Numeric | Category, columns: Mapping[str, Kind]) -> list[str]:
+    """A value as integers in −Q … Q: see query/regression.py."""
+    if isinstance(feature, Category):
+        # the first value that it equals: two dummies are never set together, however values are spelled
+        tests = (_equal(feature.column, columns[feature.column], value) for value in feature.values)
+        which = f"CASE {' '.join(f'WHEN {test} THEN {k}' for k, test in enumerate(tests))} ELSE 0 END"
+        return [
+            f"CAST(CASE WHEN {which} = {k} THEN {Q} ELSE {-Q} END AS INTEGER)" for k in range(1, len(feature.values))
+        ]
+    x = number(feature.column, columns[feature.column])
+    low, high = double(float(feature.low)), double(float(feature.high))
+    factor = double(2 * Q / (float(feature.high) - float(feature.low)))
+    # LEAST: the product may be rounded beyond the end
+    return [
+        f"CAST(CASE WHEN {x} >= {low} AND {x} < {high} AND {known(x)} THEN LEAST(FLOOR(({x} - {low}) * {factor} + 0.5), {2 * Q}) - {Q} "
+        f"WHEN {x} >= {high} AND {known(x)} THEN {Q} WHEN {x} < {low} AND {known(x)} THEN {-Q} ELSE 0 END AS INTEGER)"
+    ]
+
+
+def kept(source: str, level: str, words: str, chances: str) -> str:
+    """The rows of a source whose random word, one for each row in whatever order, is below the chance of their level, from a table of chances."""
+    matched = (
+        f"SELECT source.*, chances.chance AS {quote(LEVEL)} FROM (SELECT *, {level} AS {quote(_RAW)} FROM {source}) AS source "
+        f"JOIN {chances} AS chances ON chances.level IS NOT DISTINCT FROM source.{quote(_RAW)}"
+    )
+    return f"(SELECT * FROM ({matched}) POSITIONAL JOIN {words} AS words WHERE {quote(WORD)} < {quote(LEVEL)})"
+
+
+def kept_by_case(source: str, level: str, words: str, raw: list[Any], chances: list[int]) -> str:
+    """`kept` for few levels, three times as fast."""
+    tests = " ".join(f"WHEN {is_level(level, x)} THEN {c}" for x, c in zip(raw, chances, strict=True))
+    chance = f"CAST(CASE {tests} ELSE 0 END AS UBIGINT)" if raw else "0"
+    return f"(SELECT source.* FROM {source} AS source POSITIONAL JOIN {words} AS words WHERE {quote(WORD)} < {chance})"
+
+
+def is_level(level: str, raw: Any) -> str:
+    return f"{level} IS NULL" if raw is None else f"{level} = {text(raw) if isinstance(raw, str) else double(raw)}"
+
+
+def alone(source: str, user: str) -> str:
+    """The source without people who have several rows, or no name: nobody else's rows decide about anyone's."""
+    return f"(SELECT * FROM {source} WHERE {quote(user)} IS NOT NULL QUALIFY COUNT(*) OVER (PARTITION BY {quote(user)}) = 1)"
 
 
 def repeated(source: str, user: str) -> str:
@@ -139,6 +200,13 @@ def check(query: Query, columns: Mapping[str, Kind]) -> None:
         if column not in columns:
             raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
     match query:
+        case Regression():
+            for part in (query.target, *query.features):
+                if isinstance(part, Category):
+                    for category in part.values:
+                        _equal(part.column, columns[part.column], category)
+                else:
+                    _need("number", part.column, columns[part.column], query.statistic)
         case OnGrid() | Histogram(edges=(_, *_)):
             _need(
                 query.kind if isinstance(query, OnGrid) else "number",

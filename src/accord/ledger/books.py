@@ -27,7 +27,7 @@ from accord.ledger.store import MIGRATIONS, Session, SQLite, open_store
 from accord.planning import Plan
 from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float
 from accord.tables import Left, Table, fingerprint
-from accord.workloads import WorkloadPlan
+from accord.workloads import WorkloadPlan, parts_of
 
 _CHUNK = 2**20
 _TOLD = 3
@@ -403,7 +403,7 @@ class Ledger:
                     "accord": accord.__version__,
                     "table": registered.name,
                     "version": registered.version,
-                    "queries": [part.query.label for part in _parts(plan)],
+                    "queries": [part.query.label for part in parts_of(plan)],
                     "charges": [[number, level_text(c)] for number, c in pairs],
                     "booked": _booked(found, charge),
                 },
@@ -622,10 +622,6 @@ def _cohorts(db: Session, table: int) -> _Cohorts:
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------------------------
-
-
-def _parts(plan: Plan | WorkloadPlan) -> tuple[Plan, ...]:
-    return plan.parts if isinstance(plan, WorkloadPlan) else (plan,)
 
 
 def _charges(plan: Plan | WorkloadPlan) -> IntArray:

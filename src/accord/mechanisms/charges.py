@@ -28,7 +28,7 @@ def threshold(task: Task) -> tuple[IntArray, str]:
     t is the user's, else the level that minimises σ²/n_t + v/(t·n_t)² ([Z] eq. 3). t = ∞: public people only, without noise.
     """
     t = task.t
-    if t is None:
+    if not isinstance(t, int):  # "best", or nothing was said
         errors = threshold_errors(as_floats(task.levels), task.people, task.variance, task.blur)
         t = int(task.levels[np.argmin(errors)])
     read = task.levels >= t

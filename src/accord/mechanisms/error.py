@@ -48,8 +48,8 @@ class Prediction:
     slack: float = 0.0
     """Of a choice: what the number of points adds to the interval, so that it holds whatever the values are."""
 
-    def interval(self, value: Answer, confidence: float) -> Interval:
-        """About these people. The bias that κ bounds is not in it."""
+    def interval(self, value: Answer, confidence: float, stretch: float = 1.0) -> Interval:
+        """About these people. The bias that κ bounds is not in it. `stretch`: how many times the error is that of everyone being there."""
         if self.fixed is not None:
             return self.fixed
         alpha = (1 - confidence) / self.looks
@@ -58,7 +58,7 @@ class Prediction:
         half = half_width(self.sampling, self.laplace, alpha)
         if self.several:  # lies between the Laplace and the normal law of the same variance
             half = max(half, half_width(sqrt(self.sampling**2 + 2 * self.laplace**2), 0.0, alpha))
-        half += self.rounding + self.slack
+        half = half * stretch + self.rounding + self.slack
         if self.centres:
             ends = [(max(0.0, c - half), min(100.0, c + half)) for c in self.centres]
             return ends if self.listed else ends[0]

@@ -115,7 +115,7 @@ def _answer_ranks(summary: Summary, calibration: Calibration, query: Quantile, n
         alone[j] = 1 if level == PUBLIC else level
         at = summary.at_points(alone)
         scale = None if level == PUBLIC else 2 * query.outputs * MICRO
-        points = [x + weight * select(at, p, noise, scale) for x, p in zip(points, query.ps, strict=True)]
+        points = [x + weight * select(at, p, noise, scale, "replace") for x, p in zip(points, query.ps, strict=True)]
     return [x / sum(weights) for x in points]
 
 

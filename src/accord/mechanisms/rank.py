@@ -11,6 +11,7 @@ Error      on the scale of ranks (1 is everyone): the weighted rank of p differs
            the charges of charges.py fit here with the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is `affine` with it, and
            distribution-free. Whatever the values are, P(score ≤ −a) ≤ K·exp(−a/2J) for K points: that bounds the error where W is small,
            when the answer may land anywhere in the bounds, and it is in every interval.
+Add-remove  a person who comes or goes moves W as well, and with it a score by at most max(p, 1−p)·c_i: exp(score/(2·max(p, 1−p))).
 Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end: far enough in that, with probability 95 %, the answer is not beyond everyone.
 """
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from accord.summary import Summary
 
 RANKED = (Quantile, Min, Max)
-_MISS, _BEYOND = 0.01, 0.05
+MISS, _BEYOND = 0.01, 0.05
 ANYWHERE = "may land anywhere in the bounds"
 
 
@@ -125,8 +126,11 @@ def _counted(task: Task, calibration: Calibration) -> Callable[[float], list[tup
     return ends
 
 
-def select(weights: Any, p: Fraction, noise: Noise, scale: int | None) -> int:
-    """A point with probability ∝ exp(score/scale), for the weights at the points; the best one without a scale."""
+def select(weights: Any, p: Fraction, noise: Noise, scale: int | None, neighbors: str) -> int:
+    """A point with probability ∝ exp(score/scale), for the weights at the points; the best one without a scale.
+
+    Under add-remove a score moves by at most max(p, 1 − p) times a charge, because W moves with it, and the scale is so much smaller.
+    """
     a, b = p.numerator, p.denominator
     total = int(weights.sum())
     if b * total >= 2**62:
@@ -137,7 +141,7 @@ def select(weights: Any, p: Fraction, noise: Noise, scale: int | None) -> int:
     if scale is None:
         best = np.flatnonzero(scores == scores.max())
         return int(best[best.size // 2])
-    return noise.choose(scores, scale * b)
+    return noise.choose(scores, scale * (b if neighbors == "replace" else max(a, b - a)))
 
 
 def _answer(summary: Summary, calibration: Calibration, query: Order, noise: Noise) -> list[Fraction]:
@@ -145,7 +149,7 @@ def _answer(summary: Summary, calibration: Calibration, query: Order, noise: Noi
     public = c[-1] == PUBLIC
     weights = summary.at_points((c == PUBLIC).astype(np.int64) if public else c)
     scale = None if public else 2 * query.outputs * MICRO
-    return [Fraction(select(weights, p, noise, scale)) for p in calibration.ps]
+    return [Fraction(select(weights, p, noise, scale, calibration.neighbors)) for p in calibration.ps]
 
 
 def _extreme(base: Callable[[Task], Calibration], task: Task) -> tuple[Calibration, tuple[Fraction, ...]]:
@@ -177,6 +181,6 @@ def _weight(calibration: Calibration, task: Task) -> float:
 def _is_safe(calibration: Calibration, task: Task, ps: tuple[Fraction, ...]) -> bool:
     """Whether an answer with everyone on one side of it is improbable (1 %; 5 % for min and max), whatever the values are."""
     least = float(min(min(p, 1 - p) for p in ps))
-    miss = _MISS if isinstance(task.query, Quantile) else _BEYOND
+    miss = MISS if isinstance(task.query, Quantile) else _BEYOND
     needed = 2 * task.query.outputs * log(task.query.points / miss)
     return calibration.noise == 0 or _weight(calibration, task) * least >= needed * (1 - 1e-9)

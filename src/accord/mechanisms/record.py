@@ -33,11 +33,12 @@ class Task:
     total: int
     """Everyone who has not opted out, also those whom a small share leaves with less than a millionth."""
     query: Any
-    t: int | None
-    """The threshold that the user asked for, in millionths."""
+    t: int | str | None
+    """The level of `threshold` or `sample` that the user asked for, in millionths or by name."""
     variance: float
     blur: float
     """Of the query, unless a mechanism knows better."""
+    neighbors: str = "replace"
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,18 @@ class Calibration:
     """The quantiles that are chosen, where the query is about ranks."""
     missing: float = 0.0
     """How many people's worth the mechanism leaves out of a sum, which biases it."""
+    neighbors: str = "replace"
+    keep: Any = None
+    """Of `sample`: with which chance a person of each level is kept, in 2⁻⁶³."""
+    mean_only: bool = False
+    """Of a regression: whether its slopes would be noise, so that they are not released."""
+    t: int | None = None
+    """Of `sample`: the level at which those who are kept are answered about."""
 
     def __post_init__(self) -> None:
-        for name in ("charges", "weights"):  # a plan is a promise: nobody changes it afterwards
+        for name in ("charges", "weights", "keep"):  # a plan is a promise: nobody changes it afterwards
+            if getattr(self, name) is None:
+                continue
             array = getattr(self, name).copy()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -74,6 +84,10 @@ class Way:
     predict: Callable[[Task, Calibration], Prediction]
     answer: Callable[[Summary, Calibration, Any, Noise], list[Fraction]]
     """What the query's `finish` makes the answer of: noisy means of its integers, or points of its grid. Exact."""
+    by_cell: bool = False
+    """Whether it needs the number of people with each integer, where others need their sum."""
+    by_row: bool = False
+    """Whether rows are kept or not in the engine, by chances of `Calibration.keep`."""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,10 @@ class Histogram(Additive):
         return 1 if self.complement else 2
 
     @property
+    def thinned(self) -> float:
+        return 1.0
+
+    @property
     def variance(self) -> float:
         return 1 - 1 / self.outputs  # Σp(1−p) for unknown shares, at worst
 
@@ -170,7 +174,7 @@ def histogram(
         default: int | None = next(k for k, b in enumerate(bounds[1:]) if centre < b)
     else:
         bounds, default = (), None
-        cells = named = _categories(categories)
+        cells = named = categories_of(categories)
     if missing is not None and not (missing == "middle" and bounds):
         label = _label(missing)
         same = [k for k, c in enumerate(cells) if c == label and isinstance(c, bool) == isinstance(label, bool)]
@@ -196,15 +200,15 @@ def _label(given: Any) -> Any:
     return label
 
 
-def _categories(given: Any) -> tuple[Any, ...]:
+def categories_of(given: Any, of: str = "a histogram") -> tuple[Any, ...]:
     cells = tuple(_label(c) for c in _listed(given, "categories"))
     if len({bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in cells}) > 1:
         raise QueryError(
-            "a histogram's categories are of several kinds. Give only texts, only numbers, or only True and False."
+            f"{of}'s categories are of several kinds. Give only texts, only numbers, or only True and False."
         )
     if len(cells) < 2 or len(set(cells)) < len(cells):
         raise QueryError(
-            f"a histogram got {len(cells)} categories, {len(set(cells))} of them different. It needs at least two, each once; "
+            f"{of} got {len(cells)} categories, {len(set(cells))} of them different. It needs at least two, each once; "
             "for one, ask accord.count(where=…)."
         )
     return cells

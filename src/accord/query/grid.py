@@ -57,6 +57,8 @@ class OnGrid(Query):
         """
         low, last = float(self.low), nextafter(float(self.high), -inf)
         inverse = float(1 / self.step)
+        if last > low:
+            inverse = min(inverse, (self.span + 0.5) / (last - low))
         while (last - low) * inverse + 0.5 >= self.span + 1:
             inverse = nextafter(inverse * (1 - 2**-50), 0)
         return inverse

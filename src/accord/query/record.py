@@ -20,12 +20,15 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from math import isfinite
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from accord.errors import QueryError
 
+if TYPE_CHECKING:
+    from accord.query.regression import Coefficients
+
 Point: TypeAlias = float | date
-Answer: TypeAlias = Point | list[Point] | dict[Any, float]
+Answer: TypeAlias = "Point | list[Point] | dict[Any, float] | Coefficients"
 Ends: TypeAlias = tuple[float, float]
 Interval: TypeAlias = Ends | list[Ends] | dict[Any, Ends]
 
@@ -72,7 +75,7 @@ class Query(ABC):
         return self.variance
 
     @abstractmethod
-    def size(self, people: int) -> int: ...
+    def size(self, people: int) -> float: ...
 
     @property
     @abstractmethod
@@ -82,6 +85,10 @@ class Query(ABC):
     def known(self) -> bool:
         """Whether the answer is the public number of people."""
         return False
+
+    def stretched(self, found: Sequence[Fraction]) -> float | None:
+        """By what an error is to be multiplied once it is known, roughly, how many are there; None: they are too few to tell anything."""
+        return 1.0
 
     @property
     def rounding(self) -> float:
@@ -114,6 +121,16 @@ class Additive(Query):
     def reach(self) -> int:
         """By how many spans one person can change all outputs together: 1, or 2 for someone who moves between cells of a histogram."""
         return 1
+
+    @property
+    def sums(self) -> int:
+        """How many noisy sums there are: one for each output, but two for a mean of whoever is there."""
+        return self.outputs
+
+    @property
+    def thinned(self) -> float:
+        """The largest mean square of what one person adds, counted from the middle: what leaving people out at random makes of the error."""
+        return self.idle
 
     @property
     def complement(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
-from math import floor, inf, log10
+from math import floor, inf, isnan, log10
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
@@ -13,8 +13,7 @@ from rich.text import Text
 
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.query import Ends
-from accord.query.record import Point
+from accord.query import Algorithm, Coefficients, Ends
 from accord.release import Release
 from accord.spec import PUBLIC, Spec, level_text, to_micro
 from accord.workloads import WorkloadPlan
@@ -104,15 +103,31 @@ def release_view(release: Release) -> RenderableType:
     """The answer, how far it may be off, and what it cost."""
     plan, value = release.plan, release.value
     head = Text.assemble((f"{plan.query.label}", "bold"), f" by {plan.mechanism}")
+    taken = [Padding(Text(f"· {a}"), (0, 0, 0, 2)) for a in plan.assumptions]
+    known = Text("Taken as public knowledge:", "bold")
+    if isinstance(plan.query, Algorithm):
+        from accord.receipt import plain
+
+        return Group(head, Text(f"  {plain(value)}", "bold green"), "", charges_view(plan), "", known, *taken)
     interval = release.interval(0.95)
     off = Text(
         f"rmse {error(plan.rmse_here)} about these people, {error(plan.rmse)} about the population ({plan.unit})"
     )
-    if isinstance(value, dict) and isinstance(interval, dict):
+    parts: list[RenderableType]
+    if isinstance(value, Coefficients):
+        table = _table("in the columns' own units", ">coefficient")
+        for name, slope in {"intercept": value.intercept, **value.coefficients}.items():
+            _row(table, name, number(slope))
+        assert isinstance(interval, tuple)
+        off = Text(
+            f"predictions are within about ± {error(interval[1])} of those without noise (95 %); rmse {error(plan.rmse_here)} here, {error(plan.rmse)} about the population"
+        )
+        parts = [head, *([Text(value.note)] if value.note else []), table, off]
+    elif isinstance(value, dict) and isinstance(interval, dict):
         table = _table("cell", ">people", ">95 % interval")
         for cell, v in value.items():
             _row(table, str(cell), near(v, plan.rmse_here), _ends(interval[cell], plan.rmse_here))
-        parts: list[RenderableType] = [head, table, off]
+        parts = [head, table, off]
     elif isinstance(value, list) and isinstance(interval, list):
         table = _table(">p", ">value", ">percentiles, 95 %")
         for p, point, ends in zip(plan.query.describe()["p"], value, interval, strict=True):
@@ -133,8 +148,7 @@ def release_view(release: Release) -> RenderableType:
             ),
             off,
         ]
-    taken = [Padding(Text(f"· {a}"), (0, 0, 0, 2)) for a in plan.assumptions]
-    return Group(*parts, "", charges_view(plan), "", _bias(plan), Text("Taken as public knowledge:", "bold"), *taken)
+    return Group(*parts, "", charges_view(plan), "", _bias(plan), known, *taken)
 
 
 def charges_view(plan: Plan) -> RenderableType:
@@ -294,6 +308,8 @@ def number(x: float, digits: int = 6) -> str:
     >>> number(61234.5678), number(0.000123456789), number(-3.0), number(12345678.9), number(861.2345, 3)
     ('61,234.6', '0.000123457', '-3', '12,345,679', '861')
     """
+    if isnan(x):
+        return "unknown"
     if x == 0 or abs(x) >= 1e15 or abs(x) < 1e-4:
         return f"{x:.{digits}g}"
     text = f"{x:,.{max(0, digits - 1 - floor(log10(abs(x))))}f}"
@@ -316,6 +332,10 @@ def _bias(plan: Plan) -> Text:
             f"κ = {plan.bias_bound:.3f}: if the distribution functions of any two levels differ by at most D percentile points, the answer is off by "
             "at most κ·D points beyond the interval."
         )
+    if plan.query.statistic == "regression":
+        return Text(
+            f"κ = {plan.bias_bound:.3f}: how unevenly people are weighed; where the regression differs between levels, it is one of those who weigh more."
+        )
     what = "mean" if plan.query.statistic in ("mean", "sum") else "share"
     return Text(
         f"κ = {plan.bias_bound:.3f}: if the {what}s of any two levels differ by at most D, the {what} behind this answer is off by "
@@ -323,7 +343,7 @@ def _bias(plan: Plan) -> Text:
     )
 
 
-def _point(value: Point) -> str:
+def _point(value: Any) -> str:
     return number(value) if isinstance(value, float) else str(value)
 
 

@@ -1,0 +1,55 @@
+"""Somebody's own private algorithm, as a question. Made by `accord.sample`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+from accord.query.record import Answer, Interval, Query
+
+
+@dataclass(frozen=True)
+class Algorithm(Query):
+    statistic = "algorithm"
+    variance = 0.0
+    blur = 0.0
+    idle = inf
+
+    name: str
+    given: tuple[str, ...]
+    """The columns that it gets to see."""
+    rows: str
+    """What the algorithm is given: "arrow", "pandas" or "numpy"."""
+    run: Callable[[Any, float], Any] = field(repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.given
+
+    @property
+    def label(self) -> str:
+        return f"algorithm {self.name}"
+
+    def size(self, people: int) -> float:
+        return 1.0
+
+    def describe(self) -> dict[str, Any]:
+        return {"statistic": self.statistic, "name": self.name, "columns": list(self.columns)}
+
+    def assumptions(self) -> list[str]:
+        return [
+            f"{self.name} is ε-differentially private under add-remove, for the ε that it is given: accord cannot check that",
+            "it tells nothing of the rows in any other way than by what it returns",
+        ]
+
+    def middle(self, people: int) -> Answer:
+        raise TypeError("an algorithm has no middle")
+
+    def possible(self, people: int) -> Interval:
+        return -inf, inf
+
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        raise TypeError("an algorithm's answer is its own")

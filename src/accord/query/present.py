@@ -1,0 +1,166 @@
+"""Questions under add-remove: that someone is in the table is the secret.
+
+Who *could* be in it, with which level, is a public roster; everything that a plan or a denominator uses is the roster's. For sums, counts and histograms,
+somebody who is not there counts as 0. A mean is the ratio of two such sums, of q and of span − q for the integer q of a value: one person adds
+q and span − q, span in all, so that both together move by one span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+
+from accord.query.counts import Count, Histogram
+from accord.query.means import Mean, Sum
+from accord.query.order import Max, Min, Quantile
+from accord.query.record import Answer, Interval, Query
+
+_ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
+_EVERYONE = f"{_ROSTER}; errors are predicted as if everyone on it were there"
+
+
+def present(query: Query) -> Query:
+    """The same question, for neighbors add-remove."""
+    return under(query, "add-remove")
+
+
+def under(query: Query, neighbors: str) -> Query:
+    """The same question as it must be asked for these neighbors, whatever it was asked for before."""
+    kind = next((kind for kind in _KINDS if isinstance(query, kind.__mro__[1])), None)
+    if kind is None:
+        return query
+    wanted = kind if neighbors == "add-remove" else kind.__mro__[1]
+    return query if type(query) is wanted else wanted(**{f.name: getattr(query, f.name) for f in fields(query)})
+
+
+@dataclass(frozen=True)
+class PresentSum(Sum):
+    """Of the people who are there."""
+
+    sums = 2
+
+    @property
+    def _ends(self) -> tuple[Fraction, Fraction]:
+        """Of what one person on the roster adds."""
+        return min(Fraction(0), self.low), max(Fraction(0), self.high)
+
+    @property
+    def variance(self) -> float:
+        low, high = self._ends
+        return float(high - low) ** 2 / 4
+
+    @property
+    def thinned(self) -> float:
+        return float(max(self.low**2, self.high**2))
+
+    @property
+    def blur(self) -> float:
+        return 2 * float(self.low**2 + self.high**2)
+
+    @property
+    def idle(self) -> float:
+        return self.variance
+
+    def middle(self, people: int) -> Answer:
+        low, high = self._ends
+        return float(people * (low + high) / 2)
+
+    def possible(self, people: int) -> Interval:
+        low, high = self._ends
+        return float(people * low), float(people * high)
+
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        above, below = found  # Σq and Σ(span − q), as means over the roster
+        return float(people * (above * self.high + below * self.low) / self.span)
+
+    def assumptions(self) -> list[str]:
+        bounds, _, *others = super().assumptions()
+        return [bounds, *others, _EVERYONE]
+
+
+@dataclass(frozen=True)
+class PresentMean(Mean):
+    """Of the people who are there."""
+
+    sums = 2
+
+    @property
+    def thinned(self) -> float:
+        return self.variance
+
+    def middle(self, people: int) -> Answer:
+        return float((self.low + self.high) / 2)
+
+    def possible(self, people: int) -> Interval:
+        return float(self.low), float(self.high)
+
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        above, below = found
+        if above + below <= 0:  # hardly anyone is there
+            return self.middle(people)
+        inside = min(Fraction(1), max(Fraction(0), above / (above + below)))
+        return float(self.low + (self.high - self.low) * inside)
+
+    def stretched(self, found: Sequence[Fraction]) -> float | None:
+        there = float(sum(found) / self.span)
+        return 1 / there if there > 0.01 else None
+
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _EVERYONE]
+
+
+@dataclass(frozen=True)
+class PresentCount(Count):
+    known = False
+
+    @property
+    def thinned(self) -> float:
+        return 1.0
+
+    def assumptions(self) -> list[str]:
+        return [_ROSTER]
+
+
+@dataclass(frozen=True)
+class PresentHistogram(Histogram):
+    complement = False
+    reach = 1
+
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _ROSTER]
+
+
+@dataclass(frozen=True)
+class PresentQuantile(Quantile):
+    """Somebody who comes or goes moves a score by at most max(p, 1 − p) times their charge."""
+
+    @property
+    def blur(self) -> float:
+        return 8.0 * self.outputs**2 * float(sum(max(p, 1 - p) ** 2 for p in self.ps))
+
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _EVERYONE]
+
+
+@dataclass(frozen=True)
+class PresentMin(Min):
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _EVERYONE]
+
+
+@dataclass(frozen=True)
+class PresentMax(Max):
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _EVERYONE]
+
+
+_KINDS: tuple[type[Query], ...] = (
+    PresentSum,
+    PresentMean,
+    PresentCount,
+    PresentHistogram,
+    PresentQuantile,
+    PresentMin,
+    PresentMax,
+)

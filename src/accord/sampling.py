@@ -1,0 +1,78 @@
+"""`accord.sample`: any private algorithm made personal. [J] Definition 9, Theorem 5; the proof is in mechanisms/sample.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from accord.errors import QueryError, did_you_mean
+from accord.planning import plan
+from accord.query.algorithm import Algorithm
+from accord.query.record import column_name
+from accord.release import Release, release
+from accord.tables import Table
+
+if TYPE_CHECKING:
+    from accord.ledger import Ledger
+
+ROWS = ("arrow", "pandas", "numpy")
+
+
+def sample(
+    algorithm: Callable[[Any, float], Any],
+    table: Table,
+    t: float | str = "max",
+    *,
+    share: float | None = None,
+    ledger: Ledger | None = None,
+    columns: Iterable[str] | None = None,
+    rows: str = "arrow",
+) -> Release:
+    """Run a private algorithm on people who are kept at random, so that everyone's own level holds.
+
+    Args:
+        algorithm: `algorithm(rows, epsilon)`; it must be ε-differentially private under add-remove: one row more or less changes no
+            probability by more than exp(epsilon). An OpenDP measurement, an estimator of your own, anything.
+        table: the people.
+        t: the level at which those who are kept are asked: "max", "mean" or "min" of the levels, or a number. Higher: less noise, fewer people.
+        share: the fraction of everyone's level that may be spent; required with a ledger.
+        ledger: where it is charged, before anything is read.
+        columns: what the algorithm gets to see; all but the levels and `user` if left out.
+        rows: what it is given: an "arrow" table, a "pandas" data frame, or a "numpy" array of numbers.
+
+    Returns:
+        A Release; `value` is what the algorithm returned.
+
+    Raises:
+        QueryError: the algorithm raised something, or returned nothing; it is charged all the same. Its own text is not passed on, because it may quote the data.
+
+    >>> import accord
+    >>> people = accord.table({"age": [31, 45, 62], "level": [0.1, 1.0, 1.0]}, epsilon="level")
+    >>> sample(lambda rows, epsilon: 42.0, people, columns=["age"]).charges
+    mappingproxy({0.1: 0.1, 1.0: 1.0})
+    """
+    if not callable(algorithm):
+        raise QueryError(f"algorithm= is a {type(algorithm).__name__}. Give a function of (rows, epsilon).")
+    if rows not in ROWS:
+        raise QueryError(f"rows={rows!r} is not a form that rows can have: {did_you_mean(rows, ROWS)}")
+    if not isinstance(table, Table):
+        raise QueryError(f"a sample is taken of a table of accord.table, not of {type(table).__name__}.")
+    if isinstance(columns, str) or not isinstance(columns, Iterable | None):
+        raise QueryError(f"columns={columns!r} is not a list. Give columns=['age', …].")
+    own = (table.level_column, table.user)
+    wanted = tuple(column_name(c) for c in ((c for c in table.columns if c not in own) if columns is None else columns))
+    if not wanted:
+        raise QueryError("the algorithm would get no column to see. Name some with columns=['age', …].")
+    name = getattr(algorithm, "__name__", type(algorithm).__name__)
+    query = Algorithm(name, wanted, rows, algorithm)
+    table.check(query)
+    if t == "best":
+        raise QueryError(
+            't="best" needs a predicted error, which an algorithm of your own has none of. Give "max", "mean", "min" or a number.'
+        )
+    if share is None and ledger is not None:
+        raise QueryError("with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth.")
+    decided = plan(table.spec(), query, "sample", 1.0 if share is None else share, t=t, neighbors=table.neighbors)
+    made = release(table, decided, ledger=ledger)
+    assert isinstance(made, Release)
+    return made
