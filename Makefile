@@ -14,8 +14,10 @@ test: setup lint  ## all but the slow tests
 test-all: setup lint
 	$(BIN)/pytest
 
-bench: setup  ## ratios to DuckDB's own average over 100 million rows
+bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/ledger.py
+	$(BIN)/python bench/regression.py
 
 lint: setup
 	$(BIN)/ruff check src tests bench docs

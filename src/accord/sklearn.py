@@ -46,7 +46,11 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.share = share
 
     def fit(self, X: Any, y: Any, epsilon: Any = None) -> LinearRegression:
-        """Fit to one row a person; `epsilon` is one level for everyone, or one for each row (0: opted out, inf: public)."""
+        """Fit to one row a person; `epsilon` is one level for everyone, or one for each row (0: opted out, inf: public).
+
+        scikit-learn refuses rows with missing values, so that a person's value decides whether this fails: fill them first, or use
+        `accord.regression`, which counts them as the middle of the bounds.
+        """
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         levels = self.epsilon if epsilon is None else epsilon
         if levels is None:

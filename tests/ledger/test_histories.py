@@ -402,7 +402,7 @@ def test_every_history_in_postgres_agrees_with_a_dictionary_of_people(postgres_u
                 connection.execute("CREATE SCHEMA public")
             yield postgres_url
 
-    run_state_machine_as_test(InPostgres, settings=settings(patient, max_examples=4))
+    run_state_machine_as_test(InPostgres, settings=settings(patient, max_examples=3))
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def left_in(ledger, table):
     return dict(zip(spec.micro.tolist(), spec.counts, strict=True)) | ({0: spec.opted_out} if spec.opted_out else {})
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(n=st.integers(1, 6), c=st.integers(1, MICRO // 6), mechanism=st.sampled_from(["minimum", "proportional"]))
 def test_many_charges_are_one_charge_of_their_sum(n, c, mechanism):
     """Levels are whole numbers, so that nothing is rounded: n releases of a share c cost everyone what one of n·c costs."""

@@ -13,6 +13,7 @@ from datetime import date
 from math import inf
 from pathlib import Path
 from threading import Thread
+from unittest.mock import patch
 
 import duckdb
 import psycopg
@@ -158,7 +159,7 @@ def test_whoever_opted_out_of_one_table_opted_out_of_all(ledger):
 wishes = st.sampled_from([0.05, 0.3, 0.5, 1.0, 2.5, inf, 0.0])
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(data=st.data(), levels=st.lists(wishes, min_size=2, max_size=9), others=st.lists(wishes, max_size=4))
 def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, data, levels, others):
     """And every smaller one: tried by planning with it, and by asking how often it is affordable."""
@@ -605,6 +606,13 @@ def test_a_sqlite_file_that_another_process_holds(tmp_path, monkeypatch):
                 call()
     spend(ledger, table, 0.1)
     assert ledger.remaining(table).levels == (0.8,)
+
+
+def test_a_sqlite_file_is_waited_for_as_long_as_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PATIENCE", 7)
+    with patch.object(sqlite3, "connect", wraps=sqlite3.connect) as connect:
+        Ledger(tmp_path / "accord.db", KEY).register(opened({1: 1.0}), "people")
+    assert connect.call_count > 2 and {call.kwargs["timeout"] for call in connect.call_args_list} == {7}
 
 
 def test_a_sqlite_file_is_waited_for(tmp_path):
