@@ -236,7 +236,7 @@ def _run(decided: Plan, rows: Any) -> Any:
     try:
         value = decided.query.run(rows, epsilon)
         fault = "returned nothing" if value is None else ""
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         fault = f"raised a {type(error).__name__}"
     if fault:
         raise QueryError(

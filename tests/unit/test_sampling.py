@@ -462,6 +462,7 @@ def raising(error):
         QueryError(SECRET),
         SourceError(SECRET),
         ExceptionGroup(SECRET, [OSError(SECRET)]),
+        SystemExit(SECRET),
     ],
     ids=lambda error: type(error).__name__,
 )

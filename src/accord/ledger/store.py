@@ -176,12 +176,14 @@ class SQLite:
 
     def _connect(self, *modes: str) -> sqlite3.Connection:
         for mode in modes[:-1]:
+            connection = None
             try:
                 connection = self._connect(mode)
                 connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
                 return connection
             except sqlite3.OperationalError:  # cannot be written to: look at it all the same
-                continue
+                if connection is not None:
+                    connection.close()
         return sqlite3.connect(
             f"file:{quote(str(self.path))}?mode={modes[-1]}", uri=True, isolation_level=None, timeout=PATIENCE
         )
