@@ -9,10 +9,10 @@ demo: .venv/.ready-demo  ## set up, then tell the whole story on bundled data
 	$(BIN)/accord demo
 
 test: setup lint  ## all but the slow tests
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n auto --dist worksteal
 
 test-all: setup lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/run.py

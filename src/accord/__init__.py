@@ -11,7 +11,7 @@
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
 
 Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quantile`, `min`, `max`, and several together: `workload`. Budgets over many
-releases: `Ledger`. Closed forms of the papers: `theory`. What is refused: `errors`.
+releases: `Ledger`. Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
 from importlib import import_module
@@ -51,8 +51,8 @@ def __getattr__(name: str) -> Any:
         from accord.ledger import Ledger
 
         return Ledger
-    if name == "sklearn":
-        return import_module("accord.sklearn")
+    if name in ("lab", "sklearn"):
+        return import_module(f"accord.{name}")
     raise AttributeError(f"module 'accord' has no attribute {name!r}")
 
 

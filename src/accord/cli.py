@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,73 @@ def release(**given: Any) -> None:
             made = people.release(query, given["mechanism"], given["share"], t=_number(given["t"]), ledger=ledger)
     _plot(made.plan, given["plot"])
     _show(given["as_json"], made.receipt, "release_view", made)
+
+
+@main.command()
+@_table_options
+def compare(**given: Any) -> None:
+    """Look ahead, from the levels alone: mechanisms, thresholds, what personal levels buy, and what if a tier moved."""
+    from accord.lab import outlook, outlook_views
+
+    if given["mechanism"] != "auto" or given["t"] is not None:
+        raise click.UsageError("compare looks at every mechanism and every t. Leave --mechanism and --t out.")
+    people, query = _opened(given)
+    ledger = _ledger(given)
+    with _working("reading the levels"):
+        spec = people.spec() if ledger is None or not given["remaining"] else ledger.remaining(people)
+        notes = people.check(query)
+        share = 1.0 if given["share"] is None else given["share"]
+        made = outlook.outlook(spec, query, share, people.neighbors, notes)
+    if given["plot"] is not None:
+        click.echo(f"figure: {outlook_views.draw(made, given['plot'])}", err=True)
+    _print(given["as_json"], made.describe, lambda: outlook_views.view(made))
+
+
+@main.command()
+@click.argument("ids", nargs=-1, metavar="[ID…|all]")
+@click.option("--runs", type=int, metavar="N", help="Instead of the papers' own numbers of runs: for a quick look.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="accord-reproduction",
+    show_default=True,
+    help="The folder for pages, figures and numbers.",
+)
+@click.option(
+    "--jobs", type=int, metavar="N", help="Processes [default: as many as cores]; the numbers do not depend on it."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another one gives other numbers."
+)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A census file for J-fig3, instead of the generator.",
+)
+@_json
+def reproduce(
+    ids: tuple[str, ...], runs: int | None, out: Path, jobs: int | None, seed: int, data: Path | None, as_json: bool
+) -> None:
+    """Redraw the papers' figures and tables, and say where they are met. Without an ID, list them."""
+    from accord.lab import page, reproduction
+    from accord.report.figures import pyplot
+
+    _answer_in(as_json)
+    if not ids:
+        _print(as_json, reproduction.catalogue, page.catalogue_view)
+        return
+
+    pyplot()  # rather missing now than after a quarter of an hour
+    chosen = reproduction.wanted(ids)
+    found = {}
+    with _progress("measuring", sum(len(e.settings) for e in chosen)) as step:
+        for result in reproduction.reproduce(chosen, runs, seed, jobs, data, step):
+            found[result.experiment.id] = result
+    results = [found[e.id] for e in chosen]
+    pages = page.write(results, out)
+    _print(as_json, lambda: reproduction.document(results), lambda: page.views(results))
+    click.echo(f"pages: {', '.join(map(str, pages))}", err=True)
 
 
 @main.command()
@@ -454,14 +521,23 @@ def _category(people: accord.Table, column: str, text: str) -> Any:
 
 
 def _show(as_json: bool, document: Callable[[], dict[str, Any]], view: str, *args: Any) -> None:
+    """One of the views of accord.report.text."""
+
+    def made() -> Any:
+        from accord.report import text
+
+        return getattr(text, view)(*args)
+
+    _print(as_json, document, made)
+
+
+def _print(as_json: bool, document: Callable[[], dict[str, Any]], view: Callable[[], Any]) -> None:
     if as_json:
         from accord.receipt import to_json
 
         click.echo(to_json(document()))
-        return
-    from accord.report import text
-
-    _console().print(getattr(text, view)(*args))
+    else:
+        _console().print(view())
 
 
 def _refuse(error: AccordError, as_json: bool) -> None:
@@ -490,6 +566,17 @@ def _console(stderr: bool = False) -> Any:
 def _working(what: str) -> Any:
     """A spinner on stderr, if someone is watching."""
     return _console(stderr=True).status(f"{what} …")
+
+
+@contextmanager
+def _progress(what: str, steps: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr, if someone is watching; what is given is to be called after each step with what was done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=steps)
+        yield lambda name: bar.update(task, advance=1, description=f"{what} {name}")
 
 
 if __name__ == "__main__":

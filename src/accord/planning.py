@@ -230,9 +230,10 @@ def plan_within(
     t: int | str | None,
     share: int,
     neighbors: str,
-    notes: tuple[str, ...],
+    notes: tuple[str, ...] = (),
+    among: tuple[Mechanism, ...] = ALL,
 ) -> Plan:
-    """A plan that charges nobody of a level more than is `affordable` for it, all in millionths."""
+    """A plan that charges nobody of a level more than is `affordable` for it, all in millionths; by one of the mechanisms `among` which to choose."""
     order = np.argsort(affordable, kind="stable")
     order = order[affordable[order] > 0]
     if order.size == 0:
@@ -241,7 +242,7 @@ def plan_within(
         )
     query = under(query, neighbors)
     task = Task(affordable[order], spec.people[order], spec.total, query, t, query.variance, query.blur, neighbors)
-    candidates = tuple(_candidate(m, task, spec, order) for m in ALL)
+    candidates = tuple(_candidate(m, task, spec, order) for m in among)
     chosen, reason = _choose(candidates, query, spec, mechanism)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None

@@ -87,18 +87,28 @@ def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     assert names["answer"].charges == {0.01: 0.01, 0.05: 0.05, float("inf"): 0.05}
 
 
-@pytest.mark.parametrize("words", commands(), ids=lambda words: " ".join(words[:4]))
-def test_commands_run(folder, words):
-    assert words[0] == "accord"
-    done = subprocess.run(
-        [sys.executable, "-m", "accord.cli", *words[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONUTF8": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+def test_the_examples_of_the_labs_page_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks("python", (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")):
+        exec(block, names)
+    assert names["made"].rmse == pytest.approx(names["made"].predicted, rel=0.05)
+    assert {path.name for path in tmp_path.iterdir()} == {"errors.png", "correlated.png"}
+
+
+def test_commands_run(folder):
+    """One after the other: some need what those before them made."""
+    for words in commands():
+        assert words[0] == "accord"
+        done = subprocess.run(
+            [sys.executable, "-m", "accord.cli", *words[1:]],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONUTF8": "1"},
+        )
+        assert done.returncode == 0, (words, done.stderr)
+        assert done.stdout, words
 
 
 def test_the_first_number_comes_within_eight_lines():

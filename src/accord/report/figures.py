@@ -24,19 +24,19 @@ _ALLOWED, _TAKEN = "level: the most they allow", "charge: what this release take
 
 def draw_plan(plan: Plan, path: str | Path) -> Path:
     """The predicted error of every mechanism, and what each level is charged, as a picture in a file."""
-    plt = _pyplot()
+    plt = pyplot()
     figure, (errors, charges) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(1.15, 1))
-    _errors(errors, plan)
+    draw_errors(errors, plan)
     (_charges if plan.spec.micro.size <= _FEW else _charge_curve)(charges, plan)
     title = f"{plan.query.label[0].upper()}{plan.query.label[1:]}: answered by {plan.mechanism}"
     figure.suptitle(fill(title, 95, max_lines=2, placeholder=" …"), fontweight="bold")
     figure.legend(*charges.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=2, frameon=False)
-    return _save(plt, figure, path)
+    return save(plt, figure, path)
 
 
 def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
     """How much of everyone's level is spent and left, by table and level, as a picture in a file."""
-    plt = _pyplot()
+    plt = pyplot()
     shown = [a for a in accounts if 0 < a.level < inf][:_BARS][::-1]
     if not shown:
         raise AccordError("there is nobody with a budget to draw. Register a table first: 'accord ledger register'.")
@@ -60,14 +60,15 @@ def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
     axes.set_xlabel("part of the level")
     figure.suptitle("What is spent, and what is left", fontweight="bold")
     figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=3, frameon=False)
-    _bare(axes)
-    return _save(plt, figure, path)
+    bare(axes)
+    return save(plt, figure, path)
 
 
-def _save(plt: Any, figure: Any, path: str | Path) -> Path:
+def save(plt: Any, figure: Any, path: str | Path, **how: Any) -> Path:
+    """Write a figure and close it."""
     target = Path(path)
     try:
-        figure.savefig(target, dpi=150)
+        figure.savefig(target, dpi=150, **how)
     except (OSError, ValueError) as fault:
         raise AccordError(
             f"cannot write the figure {str(target)!r} ({type(fault).__name__}). Name a .png, .svg or .pdf in a folder that exists."
@@ -77,7 +78,7 @@ def _save(plt: Any, figure: Any, path: str | Path) -> Path:
     return target
 
 
-def _errors(axes: Any, plan: Plan) -> None:
+def draw_errors(axes: Any, plan: Plan) -> None:
     shown = [
         (c.mechanism, c.rmse, c.rmse_here) for c in plan.candidates if c.rmse is not None and c.rmse_here is not None
     ]
@@ -103,14 +104,14 @@ def _errors(axes: Any, plan: Plan) -> None:
     axes.set_title(
         "Before a value is read" + (f" (refused: {', '.join(refused)})" if refused else ""), fontsize=9, loc="left"
     )
-    _bare(axes)
+    bare(axes)
 
 
 def _charges(axes: Any, plan: Plan) -> None:
     """Few levels: a line for each, from what is charged to what is allowed."""
     spec = plan.spec
     rows = list(zip(spec.micro.tolist(), spec.counts, plan.calibration.charges.tolist(), strict=True))
-    place = _log_axis(axes, [x for m, _, c in rows for x in (m, c)])
+    place = log_axis(axes, [x for m, _, c in rows for x in (m, c)])
     for y, (m, _, c) in enumerate(rows):
         axes.plot([place(c), place(m)], [y, y], color=OTHER, linewidth=2, zorder=1)
         axes.scatter(
@@ -132,7 +133,7 @@ def _charges(axes: Any, plan: Plan) -> None:
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_title("What each person is charged", fontsize=9, loc="left")
     axes.set_xlabel("ε")
-    _bare(axes)
+    bare(axes)
 
 
 def _charge_curve(axes: Any, plan: Plan) -> None:
@@ -140,17 +141,17 @@ def _charge_curve(axes: Any, plan: Plan) -> None:
     micro, charged = plan.spec.micro.tolist(), plan.calibration.charges.tolist()
     stride = max(1, len(micro) // 2000)
     rows = list(zip(micro, charged, strict=True))[::-stride][::-1]
-    place = _log_axis(axes, [x for row in rows for x in row])
+    place = log_axis(axes, [x for row in rows for x in row])
     x = [place(m) for m, _ in rows]
     axes.plot(x, x, color=LEVEL, linewidth=2, label=_ALLOWED)
     axes.plot(x, [place(c) for _, c in rows], color=CHOSEN, linewidth=2, label=_TAKEN)
     axes.set_yscale("log")
     axes.set_xlabel("level ε")
     axes.set_title(f"What each of {len(micro):,} levels is charged", fontsize=9, loc="left")
-    _bare(axes)
+    bare(axes)
 
 
-def _log_axis(axes: Any, micros: list[int]) -> Any:
+def log_axis(axes: Any, micros: list[int]) -> Any:
     """A logarithmic axis with places for "not read" and ∞ at its ends, apart from the numbers."""
     finite = [x / MICRO for x in micros if 0 < x < PUBLIC] or [1.0]
     first, last = min(finite) / 2, max(finite) * 2
@@ -170,13 +171,14 @@ def _log_axis(axes: Any, micros: list[int]) -> Any:
     return lambda micro: high if micro == PUBLIC else low if micro == 0 else micro / MICRO
 
 
-def _bare(axes: Any) -> None:
+def bare(axes: Any) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", color="#EEEEEE", zorder=0)
     axes.set_axisbelow(True)
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """matplotlib, without a window."""
     try:
         import matplotlib
     except ModuleNotFoundError:

@@ -1,0 +1,37 @@
+"""The lab: simulation, comparison, and every figure of the papers, redrawn. Seeded, for research; nothing outside uses it.
+
+    from accord import lab
+    lab.simulate("affine", query, spec, lab.populations.normal(), runs=10_000, seed=1)        # errors, and what the plan had predicted
+    lab.compare(["affine", "threshold", "sample"], query, spec, population).plot("errors.png")
+    list(lab.reproduce(lab.wanted(["C-table2"])))                                             # `accord reproduce C-table2`
+
+`populations`: normal, uniform, bernoulli, beta, lognormal, a real column. `specs`: [J]'s three groups, two groups, log-uniform, published segmentations.
+"""
+
+from typing import Any
+
+from accord.lab import populations, specs
+from accord.lab.comparison import Comparison, compare
+from accord.lab.populations import Population
+from accord.lab.simulation import Simulation, simulate
+from accord.lab.specs import Drawn
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("reproduce", "wanted", "EXPERIMENTS"):  # with all experiments, when they are needed
+        from accord.lab import reproduction
+
+        return getattr(reproduction, name)
+    raise AttributeError(f"module 'accord.lab' has no attribute {name!r}")
+
+
+__all__ = [
+    "Comparison",
+    "Drawn",
+    "Population",
+    "Simulation",
+    "compare",
+    "populations",
+    "simulate",
+    "specs",
+]

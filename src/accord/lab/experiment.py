@@ -1,0 +1,215 @@
+"""Experiment: one figure or table of a paper, as settings to measure, claims to check and panels to draw.
+
+`measure` does the work for one setting and is given its own generator, so that what comes out depends on the seed and on the setting's place in the list, never
+on how many processes share the work. A claim is something that the paper says in numbers or words; it knows how many standard errors it is away from failing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import hypot, inf, nan, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+OURS = "ours"
+"""A method of which no paper has a curve: drawn in another way."""
+BROKEN = "not private as printed"
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one method does at one setting."""
+
+    method: str
+    x: float
+    value: float
+    error: float = 0.0
+    """One standard error of `value`; 0: it is a formula's."""
+    panel: str = ""
+    y: float | None = None
+    """The second coordinate of a heat map."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and what came out."""
+
+    method: str
+    setting: str
+    paper: float | str
+    here: float | str
+    agrees: bool
+    sure: float = inf
+    """Standard errors between what came out and the border of agreeing; negative where it does not agree."""
+    why: str = ""
+    """The reason, where it does not agree."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot of a figure."""
+
+    key: str
+    title: str
+    x: str
+    y: str
+    symbol: str = "x"
+    """Of x, for tables: δ in "δ = 0.3"."""
+    log_x: bool = False
+    log_y: bool = False
+    bottom: float = 0.0
+    """Where the axis begins, if it is not logarithmic."""
+    top: float | None = None
+    """Where it ends, if curves that run away would hide the others."""
+    marks: tuple[tuple[float, str], ...] = ()
+    """Vertical lines with their names."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a run may say besides the seed."""
+
+    data: Path | None = None
+    """A census file instead of the generator."""
+
+
+class Points:
+    """Everything that an experiment measured."""
+
+    def __init__(self, points: Iterable[Point]) -> None:
+        self.all = tuple(points)
+        self._at = {(p.panel, p.method, p.x): p for p in self.all}
+
+    def at(self, method: str, x: float, panel: str = "") -> Point:
+        return self._at[panel, method, x]
+
+    def methods(self, panel: str = "") -> list[str]:
+        return list(dict.fromkeys(p.method for p in self.all if p.panel == panel))
+
+    def xs(self, panel: str = "") -> list[float]:
+        return sorted({p.x for p in self.all if p.panel == panel})
+
+    def curve(self, method: str, panel: str = "") -> tuple[FloatArray, FloatArray, FloatArray]:
+        """x, values and standard errors, ascending."""
+        found = sorted((p for p in self.all if p.method == method and p.panel == panel), key=lambda p: p.x)
+        return (
+            np.array([p.x for p in found]),
+            np.array([p.value for p in found]),
+            np.array([p.error for p in found]),
+        )
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure or table of a paper."""
+
+    id: str
+    title: str
+    paper: str
+    setting: str
+    """In a sentence: data, levels, runs."""
+    runs: int
+    """As in the paper."""
+    quick: int
+    """Runs that are enough for every claim to be at least three standard errors away from turning: what tests use."""
+    settings: tuple[Any, ...]
+    measure: Callable[[Any, int, np.random.Generator, Context], Sequence[Point]]
+    """All methods at one setting. Generators are seeded by the setting's place, not by the process."""
+    claims: Callable[[Points], list[Claim]]
+    panels: tuple[Panel, ...]
+    warnings: tuple[str, ...] = ()
+    """Where the paper's choice is not private, or is private in another sense: said on the figure."""
+    notes: tuple[str, ...] = ()
+    """What the paper does not say and was chosen here: said beside the figure."""
+    ours: frozenset[str] = field(default_factory=frozenset)
+    """Methods that the paper does not have."""
+    draw: Callable[[Any, Experiment, Points], None] | None = None
+    """Draws into a matplotlib figure; lines in panels if it is not given."""
+    gather: Callable[[Points], Points] | None = None
+    """What is shown of what was measured, where the paper shows averages over settings."""
+
+
+def mean_of(points: Points, method: str, xs: Sequence[float], panel: str = "") -> Point:
+    """The mean of one method over several settings."""
+    found = [points.at(method, x, panel) for x in xs]
+    error = sqrt(sum(p.error**2 for p in found)) / len(xs)
+    return Point(method, nan, sum(p.value for p in found) / len(xs), error, panel)
+
+
+def rmse_point(method: str, x: float, errors: Any, panel: str = "") -> Point:
+    """The root mean square of simulated errors, with its standard error."""
+    squares = np.asarray(errors, dtype=np.float64) ** 2
+    mse = float(squares.mean())
+    root = sqrt(mse)
+    spread = float(squares.std(ddof=1)) / sqrt(squares.size) if squares.size > 1 else inf
+    return Point(method, x, root, spread / (2 * root) if root else 0.0, panel)
+
+
+def mse_point(method: str, x: float, errors: Any, panel: str = "") -> Point:
+    """The mean square of simulated errors, with its standard error."""
+    squares = np.asarray(errors, dtype=np.float64) ** 2
+    spread = float(squares.std(ddof=1)) / sqrt(squares.size) if squares.size > 1 else inf
+    return Point(method, x, float(squares.mean()), spread, panel)
+
+
+def is_below(low: Point, high: Point, setting: str, paper: str, factor: float = 1.0, why: str = "") -> Claim:
+    """That `low` is at most factor·`high`; what is told is their ratio."""
+    gap, spread = factor * high.value - low.value, hypot(low.error, factor * high.error)
+    agrees = gap >= 0
+    return Claim(
+        f"{low.method} / {high.method}",
+        setting,
+        paper,
+        low.value / high.value,
+        agrees,
+        gap / spread if spread else (inf if agrees else -inf),
+        "" if agrees else why,
+    )
+
+
+def is_lowest(
+    points: Points, method: str, others: Iterable[str], x: float, setting: str, paper: str, factor: float = 1.0
+) -> Claim:
+    """That a method is at most factor times each of the others at x; what is told is how it stands to the best of them."""
+    found = [is_below(points.at(method, x), points.at(other, x), setting, paper, factor) for other in others]
+    nearest = max(found, key=lambda claim: claim.here)
+    return replace(nearest, agrees=all(c.agrees for c in found), sure=min(c.sure for c in found))
+
+
+def all_below(
+    points: Points, low: str, high: str, setting: str, paper: str, panel: str = "", factor: float = 1.0, why: str = ""
+) -> Claim:
+    """That `low` is at most factor·`high` at every x of a panel; what is told is the largest ratio."""
+    found = [
+        is_below(points.at(low, x, panel), points.at(high, x, panel), setting, paper, factor) for x in points.xs(panel)
+    ]
+    agrees = all(claim.agrees for claim in found)
+    worst = max(claim.here for claim in found if isinstance(claim.here, float))
+    return Claim(
+        f"{low} / {high}, at most", setting, paper, worst, agrees, min(c.sure for c in found), "" if agrees else why
+    )
+
+
+def is_near(point: Point, setting: str, paper: float, within: float, why: str = "") -> Claim:
+    """That a number is the paper's, up to so much."""
+    slack = within - abs(point.value - paper)
+    return Claim(
+        point.method,
+        setting,
+        paper,
+        point.value,
+        slack >= 0,
+        slack / point.error if point.error else (inf if slack >= 0 else -inf),
+        "" if slack >= 0 else why,
+    )
+
+
+def is_true(method: str, setting: str, paper: str, here: float | str, agrees: bool, why: str = "") -> Claim:
+    """Something that is not a comparison of two points."""
+    return Claim(method, setting, paper, here, agrees, inf if agrees else -inf, "" if agrees else why)

@@ -1,0 +1,110 @@
+"""Figures of experiments: lines in the papers' layout, with accord's own beside them. By matplotlib, of the extra `plot`."""
+
+from __future__ import annotations
+
+from math import ceil
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+import numpy as np
+
+from accord.lab.experiment import Experiment, Panel, Points
+from accord.report.figures import pyplot, save
+
+# Okabe and Ito's palette, each with a marker of its own: told apart by colour-blind readers and in grey print
+LOOKS = (
+    ("#000000", "o"),
+    ("#0072B2", "s"),
+    ("#D55E00", "^"),
+    ("#009E73", "v"),
+    ("#CC79A7", "D"),
+    ("#E69F00", "P"),
+    ("#56B4E9", "X"),
+    ("#882255", "*"),
+    ("#777777", "h"),
+)
+
+
+def draw_experiment(experiment: Experiment, points: Points, note: str, folder: Path) -> list[Path]:
+    """The figure as PNG and SVG."""
+    plt = pyplot()
+    columns = min(3, len(experiment.panels))
+    rows = ceil(len(experiment.panels) / columns)
+    wide = experiment.draw is not None or columns > 1
+    with plt.rc_context({"svg.hashsalt": experiment.id, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = plt.figure(figsize=(4.2 * max(columns, 2.5 if wide else 1.7), 3.3 * rows + 1.5), layout="constrained")
+        if experiment.draw is not None:
+            experiment.draw(figure, experiment, points)
+        else:
+            _lines(figure, experiment, points, rows, columns)
+        width = 165 if wide else 115
+        figure.suptitle(fill(f"{experiment.paper}: {experiment.title}", 100), fontweight="bold", fontsize=11)
+        said = "\n".join(fill(text, width) for text in (f"{note}.", *experiment.warnings))
+        figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color="#444444")
+        targets = [folder / f"{experiment.id}.{kind}" for kind in ("png", "svg")]
+        for target in targets[:-1]:
+            figure.savefig(target, dpi=130)
+        save(plt, figure, targets[-1], metadata={"Date": None})
+    return targets
+
+
+def _lines(figure: Any, experiment: Experiment, points: Points, rows: int, columns: int) -> None:
+    all_axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    names = list(dict.fromkeys(p.method for p in points.all))
+    theirs, ours = [n for n in names if n not in experiment.ours], [n for n in names if n in experiment.ours]
+    looks = dict(zip((*theirs, *ours), LOOKS, strict=False))
+    for axes, panel in zip(all_axes, experiment.panels, strict=False):
+        for name in (*theirs, *ours):
+            _line(axes, points, panel, name, looks[name], name in experiment.ours)
+        _dress(axes, panel)
+    for axes in all_axes[len(experiment.panels) :]:
+        axes.set_axis_off()
+    handles, labels = all_axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", fontsize=8, frameon=False)
+
+
+def _line(axes: Any, points: Points, panel: Panel, name: str, look: tuple[str, str], ours: bool) -> None:
+    x, y, error = points.curve(name, panel.key)
+    if not x.size:
+        return
+    colour, marker = look
+    axes.plot(
+        x,
+        y,
+        linestyle="--" if ours else "-",
+        color=colour,
+        marker=marker,
+        markersize=5,
+        markerfacecolor="white" if ours else colour,
+        linewidth=1.4,
+        label=f"{name} (ours)" if ours else name,
+    )
+    low = np.maximum(y - 2 * error, np.min(y[y > 0], initial=1e-9) / 10) if panel.log_y else y - 2 * error
+    axes.fill_between(x, low, y + 2 * error, color=colour, alpha=0.15, linewidth=0)
+
+
+def _dress(axes: Any, panel: Panel) -> None:
+    axes.set(xlabel=panel.x, ylabel=panel.y)
+    if panel.title:
+        axes.set_title(panel.title, fontsize=9, loc="left")
+    if panel.log_x:
+        axes.set_xscale("log")
+    if panel.log_y:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=panel.bottom)
+    if panel.top is not None:
+        axes.set_ylim(top=panel.top)
+    for place, name in panel.marks:
+        axes.axvline(place, color="#888888", linestyle=":", linewidth=1)
+        axes.annotate(
+            name,
+            (place, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -10),
+            textcoords="offset points",
+            fontsize=8,
+        )
+    axes.grid(color="#EEEEEE")
+    axes.set_axisbelow(True)

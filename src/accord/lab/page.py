@@ -1,0 +1,192 @@
+"""What came out of experiments, for readers: a table in the terminal, CSV, and one page as Markdown and as HTML."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table as Grid
+from rich.text import Text
+
+import accord
+from accord.errors import AccordError
+from accord.lab.experiment import Claim
+from accord.lab.figures import draw_experiment
+from accord.lab.reproduction import EXPERIMENTS, Result
+
+_PAPERS = {
+    "J": "Jorgensen, Yu, Cormode 2015. Conservative or liberal? Personalized differential privacy. ICDE.",
+    "F": "Ferrando, Gillenwater, Kulesza 2021. Combining public and private data. NeurIPS workshop Privacy in Machine Learning.",
+    "C": "Chaudhuri, Courtade 2023. Mean estimation under heterogeneous privacy: some privacy can be free. ISIT.",
+    "Z": "Cyffers, Ziani 2026. Limits of personalizing differential privacy budgets.",
+}
+_SURE = 2.0
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}
+table{border-collapse:collapse;font-size:14px;margin:1rem 0}td,th{border-bottom:1px solid #ddd;padding:.25rem .7rem;text-align:left;vertical-align:top}
+img{max-width:100%}h2{margin-top:3rem}.no{font-weight:bold}code{background:#f4f4f4;padding:0 .2rem}"""
+
+
+def number(x: float | str) -> str:
+    return x if isinstance(x, str) else f"{x:.4g}"
+
+
+def said(claim: Claim) -> str:
+    """Whether it agrees; unsure, where the runs are too few to tell."""
+    word = "yes" if claim.agrees else "no"
+    return word if abs(claim.sure) >= _SURE else f"{word}, unsure"
+
+
+def how(result: Result) -> str:
+    """In a sentence: how it was measured."""
+    runs = "by formula" if result.experiment.runs == 1 else f"{result.runs:,} runs, seed {result.seed}"
+    if not result.experiment.id.startswith("J-fig3"):
+        return runs
+    return f"{runs}, people {'of the generator' if result.data is None else f'of {result.data.name}'}"
+
+
+def view(result: Result) -> Any:
+    """A table "paper / here / agrees?" for the terminal."""
+    experiment = result.experiment
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for name in ("", "where", "paper", "here", "agrees?"):
+        grid.add_column(name, overflow="fold")
+    for claim in result.claims:
+        grid.add_row(
+            claim.method,
+            claim.setting,
+            number(claim.paper),
+            number(claim.here),
+            Text(said(claim), style="bold red" if said(claim) == "no" else ""),
+        )
+    parts: list[Any] = [Text(f"{experiment.id}  {experiment.paper}: {experiment.title}", style="bold")]
+    parts += [Text(f"{experiment.setting} ({how(result)})", style="dim"), grid]
+    parts += [Text(f"{c.method}, {c.setting}: {c.why}") for c in result.claims if c.why]
+    return Group(*parts, "")
+
+
+def views(results: Sequence[Result]) -> Any:
+    return Group(*map(view, results))
+
+
+def catalogue_view() -> Any:
+    """What there is to redraw."""
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for name in ("id", "paper", "what", "runs"):
+        grid.add_column(name, overflow="fold")
+    for e in EXPERIMENTS.values():
+        grid.add_row(e.id, e.paper, e.title, f"{e.runs:,}" if e.runs > 1 else "formula")
+    return grid
+
+
+def write(results: Sequence[Result], out: Path) -> list[Path]:
+    """The page `reproduction.md`, the same as HTML, and in a folder beside them every figure and its numbers."""
+    folder = out / "reproduction"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise AccordError(
+            f"cannot make the folder {str(folder)!r} ({type(fault).__name__}). Name one that can be written."
+        ) from None
+    for result in results:
+        draw_experiment(result.experiment, result.points, how(result), folder)
+        _write_csv(result, folder / f"{result.experiment.id}.csv")
+    pages = [out / "reproduction.md", out / "reproduction.html"]
+    pages[0].write_text(_markdown(results), encoding="utf-8")
+    pages[1].write_text(_html(results), encoding="utf-8")
+    return pages
+
+
+def _write_csv(result: Result, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "panel", "method", "ours", "x", "y", "value", "standard_error"])
+        for p in result.points.all:
+            ours = int(p.method in result.experiment.ours)
+            second = "" if p.y is None else repr(p.y)
+            writer.writerow(
+                [result.experiment.id, p.panel, p.method, ours, repr(p.x), second, repr(p.value), repr(p.error)]
+            )
+
+
+_TITLE = "The papers' figures and tables, redrawn"
+
+
+def _opening(results: Sequence[Result]) -> list[str]:
+    ids = " ".join(r.experiment.id for r in results) if len(results) < 6 else "all"
+    agreed, told = sum(c.agrees for r in results for c in r.claims), sum(len(r.claims) for r in results)
+    quick = [r for r in results if r.runs < r.experiment.runs]
+    return [
+        f"Made by `accord reproduce {ids}` of accord {accord.__version__}, in {sum(r.seconds for r in results) / 60:.1f} minutes of one core"
+        + (
+            f"; {len(quick)} of {len(results)} with fewer runs than the paper's."
+            if quick
+            else ", with the papers' numbers of runs."
+        ),
+        f"{agreed} of {told} things that the papers say came out; every one that did not is told below, with the reason. Where a paper gives a number, it stands under “paper”; where it gives words, they do. "
+        "A shaded band is two standard errors wide on either side. Dashed lines are accord's own, which the papers do not have. "
+        "Where a paper's own choice is not private, it is redrawn as the paper has it, and the figure says so; accord itself never does that.",
+    ]
+
+
+def _sections(result: Result) -> tuple[list[list[str]], list[str]]:
+    """Rows of claims, and what is to be said besides."""
+    rows = [[c.method, c.setting, number(c.paper), number(c.here), said(c)] for c in result.claims]
+    whys = [f"{c.method}, {c.setting}: {c.why}" for c in result.claims if c.why]
+    return rows, [*whys, *result.experiment.warnings, *result.experiment.notes]
+
+
+_HEAD = ("method", "where", "paper", "here", "agrees?")
+
+
+def _markdown(results: Sequence[Result]) -> str:
+    lines = [f"# {_TITLE}", "", *(f"{text}\n" for text in _opening(results))]
+    lines += [f"- **[{key}]** {paper}" for key, paper in _PAPERS.items()]
+    lines += ["", "| | | agrees | seconds of one core |", "|---|---|---|---|"]
+    for r in results:
+        e = r.experiment
+        lines.append(
+            f"| [{e.id}](#{e.id.lower()}) | {e.paper}: {e.title} | {sum(c.agrees for c in r.claims)} of {len(r.claims)} | {r.seconds:.0f} |"
+        )
+    for r in results:
+        e = r.experiment
+        rows, words = _sections(r)
+        lines += ["", f"## {e.id}", "", f"**{e.paper}: {e.title}.** {e.setting} ({how(r)}).", ""]
+        lines += [f"![{e.id}](reproduction/{e.id}.png)", ""]
+        lines += ["| " + " | ".join(_HEAD) + " |", "|---" * len(_HEAD) + "|"]
+        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        lines += ["", *(f"- {text}" for text in words)] if words else []
+    return "\n".join(lines) + "\n"
+
+
+def _html(results: Sequence[Result]) -> str:
+    body = [f"<h1>{_TITLE}</h1>", *(f"<p>{escape(text)}</p>" for text in _opening(results)), "<ul>"]
+    body += [f"<li><b>[{key}]</b> {escape(paper)}</li>" for key, paper in _PAPERS.items()] + ["</ul><table>"]
+    for r in results:
+        e = r.experiment
+        body.append(
+            f'<tr><td><a href="#{e.id}">{e.id}</a></td><td>{escape(f"{e.paper}: {e.title}")}</td><td>{sum(c.agrees for c in r.claims)} of {len(r.claims)}</td></tr>'
+        )
+    body.append("</table>")
+    for r in results:
+        e = r.experiment
+        rows, words = _sections(r)
+        body += [
+            f'<h2 id="{e.id}">{e.id}</h2>',
+            f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> {escape(f'{e.setting} ({how(r)}).')}</p>",
+        ]
+        body.append(f'<img src="reproduction/{e.id}.png" alt="{escape(e.title)}">')
+        body.append("<table><tr>" + "".join(f"<th>{name}</th>" for name in _HEAD) + "</tr>")
+        body += [
+            "<tr>" + "".join(f"<td{' class=no' if cell == 'no' else ''}>{escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in rows
+        ]
+        body += ["</table>", "<ul>", *(f"<li>{escape(text)}</li>" for text in words), "</ul>"]
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{_TITLE}</title><style>{_STYLE}</style></head><body>'
+        + "\n".join(body)
+        + "</body></html>\n"
+    )

@@ -1,0 +1,211 @@
+"""reproduce: measure experiments, in as many processes as there are cores for, and say where the papers are met.
+
+What comes out depends on the seed alone: every setting has a generator of its own, and every process reckons with one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from types import ModuleType
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from accord.errors import AccordError, did_you_mean
+from accord.lab import chaudhuri, cyffers, ferrando, jorgensen, jorgensen_regression
+from accord.lab.experiment import Claim, Context, Experiment, Point, Points
+
+EXPERIMENTS: dict[str, Experiment] = {
+    e.id: e for e in (*jorgensen.ALL, *jorgensen_regression.ALL, *ferrando.ALL, *chaudhuri.ALL, *cyffers.ALL)
+}
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Result:
+    """One figure or table, measured."""
+
+    experiment: Experiment
+    runs: int
+    seed: int
+    data: Path | None
+    points: Points
+    claims: list[Claim]
+    seconds: float
+    """Of all processes together."""
+
+    @property
+    def agrees(self) -> bool:
+        return all(claim.agrees for claim in self.claims)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Claims, then every point: plain data, ready for JSON."""
+        return [
+            *(
+                {"method": c.method, "setting": c.setting, "paper": c.paper, "here": c.here, "agrees": c.agrees}
+                for c in self.claims
+            ),
+            *(
+                {
+                    "method": p.method,
+                    "setting": setting(self.experiment, p),
+                    "paper": None,
+                    "here": p.value,
+                    "agrees": None,
+                }
+                for p in self.points.all
+            ),
+        ]
+
+
+def setting(experiment: Experiment, point: Point) -> str:
+    """Where a point lies, in words."""
+    panel = next((p for p in experiment.panels if p.key == point.panel), None)
+    parts = [f"{(panel or experiment.panels[0]).symbol} = {point.x:g}"]
+    if point.y is not None:
+        parts.append(f"ε₁ = {point.y:.4g}")
+    if point.panel:
+        parts.append(point.panel if panel is None else panel.title)
+    return ", ".join(parts)
+
+
+def wanted(ids: Sequence[str]) -> list[Experiment]:
+    """The experiments of these names: "all", whole ids, or beginnings of them such as C or J-fig1."""
+    found: dict[str, Experiment] = {}
+    for name in ids or ("all",):
+        matching = [e for key, e in EXPERIMENTS.items() if name == "all" or key == name or key.startswith(name)]
+        if not matching:
+            raise AccordError(f"there is no figure {name!r}: {did_you_mean(name, EXPERIMENTS)}")
+        found |= {e.id: e for e in matching}
+    return list(found.values())
+
+
+def reproduce(
+    experiments: Sequence[Experiment],
+    runs: int | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    data: Path | None = None,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Iterator[Result]:
+    """Measure them, one after the other as they are done.
+
+    Args:
+        experiments: see `wanted`.
+        runs: instead of the paper's own number.
+        seed: the same seed gives the same numbers, however many jobs there are.
+        jobs: processes; as many as there are cores if it is not given.
+        data: a census file for the regressions, instead of the generator.
+        progress: is told the id after each setting.
+    """
+    if runs is not None and runs < 2:
+        raise AccordError(f"runs={runs} is too few to tell an error. Give at least 2.")
+    workers = jobs if jobs is not None else (os.cpu_count() or 1)
+    if workers < 1:
+        raise AccordError(f"jobs={workers} cannot work. Give at least 1.")
+    context = Context(data)
+    tasks = [(e.id, k) for e in experiments for k in range(len(e.settings))]
+    measured: dict[str, dict[int, list[Point]]] = {e.id: {} for e in experiments}
+    spent = dict.fromkeys(measured, 0.0)
+    with _one_thread(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        with _no_main():
+            futures = {pool.submit(measure, key, k, runs, seed, context): (key, k) for key, k in tasks}
+        try:
+            for future in as_completed(futures):
+                key, k = futures[future]
+                points, seconds = future.result()
+                measured[key][k] = points
+                spent[key] += seconds
+                progress(key)
+                experiment = EXPERIMENTS[key]
+                if len(measured[key]) == len(experiment.settings):
+                    yield _result(experiment, measured[key], runs, seed, data, spent[key])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def document(results: Sequence[Result]) -> dict[str, Any]:
+    """Plain data, for `--json`."""
+    return {
+        "schema": 1,
+        "results": [
+            {
+                "id": r.experiment.id,
+                "paper": r.experiment.paper,
+                "runs": r.runs,
+                "seed": r.seed,
+                "agrees": r.agrees,
+                "rows": r.rows(),
+            }
+            for r in results
+        ],
+    }
+
+
+def catalogue() -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "figures": [
+            {"id": e.id, "paper": e.paper, "title": e.title, "setting": e.setting, "runs": e.runs}
+            for e in EXPERIMENTS.values()
+        ],
+    }
+
+
+def measure(key: str, k: int, runs: int | None, seed: int, context: Context) -> tuple[list[Point], float]:
+    """One setting of an experiment, in a process of its own."""
+    experiment = EXPERIMENTS[key]
+    rng = np.random.default_rng([seed, crc32(key.encode()), k])
+    start = perf_counter()
+    points = list(experiment.measure(experiment.settings[k], runs or experiment.runs, rng, context))
+    return points, perf_counter() - start
+
+
+def _result(
+    experiment: Experiment,
+    measured: dict[int, list[Point]],
+    runs: int | None,
+    seed: int,
+    data: Path | None,
+    seconds: float,
+) -> Result:
+    points = Points(p for k in sorted(measured) for p in measured[k])
+    if experiment.gather is not None:
+        points = experiment.gather(points)
+    return Result(experiment, runs or experiment.runs, seed, data, points, experiment.claims(points), seconds)
+
+
+@contextmanager
+def _no_main() -> Iterator[None]:
+    """Processes that start now do not run the caller's own script again, which may have no guard against it, or no file."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes that start now have one thread each: sums of floats then have one order."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

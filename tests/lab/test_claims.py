@@ -1,0 +1,75 @@
+"""Everything that the papers say about their figures, on smaller runs.
+
+Each claim knows how many standard errors it is away from turning. Seeds are fixed, so that these tests do not flicker; that every claim is at least three standard
+errors sure means that another seed would turn a given one with a probability of less than 0.14 %.
+"""
+
+import numpy as np
+import pytest
+
+from accord.lab.experiment import Claim, Context, Point, Points, all_below, is_below, is_near
+from accord.lab.reproduction import EXPERIMENTS, measure
+
+SURE = 3.0
+IDS = (
+    *(f"J-fig{k}{panel}" for k in (1, 2, 3) for panel in "abcd"),
+    "F-fig1", "F-fig2", "C-table2", "C-fig1a", "C-fig1b", "Z-fig1", "Z-fig2",
+)  # fmt: skip
+
+
+def test_every_figure_is_there():
+    assert set(EXPERIMENTS) == set(IDS)
+
+
+def claims_of(key, runs):
+    experiment = EXPERIMENTS[key]
+    points = Points(p for k in range(len(experiment.settings)) for p in measure(key, k, runs, 0, Context())[0])
+    points = experiment.gather(points) if experiment.gather else points
+    claims = experiment.claims(points)
+    assert claims
+    return claims
+
+
+FEWER = {"J-fig3a": 50, "J-fig3c": 40, "J-fig3d": 30}
+"""Where being sure of everything takes minutes: with so few runs, most claims are sure, and none is against what more runs say."""
+
+
+@pytest.mark.parametrize("key", FEWER)
+def test_claims_with_few_runs(key):
+    claims = claims_of(key, FEWER[key])
+    for claim in claims:
+        assert claim.sure > -SURE or claim.why, f"{key} turned: {claim}"
+    assert sum(claim.agrees and claim.sure >= SURE for claim in claims) >= len(claims) / 2
+
+
+@pytest.mark.parametrize("key", [pytest.param(k, marks=pytest.mark.slow) if k in FEWER else k for k in IDS])
+def test_claims(key):
+    claims = claims_of(key, EXPERIMENTS[key].quick)
+    for claim in claims:
+        assert abs(claim.sure) >= SURE, f"{key} is not sure: {claim}"
+        assert claim.agrees == (claim.sure > 0)
+        assert claim.agrees or claim.why, f"{key} does not agree, and does not say why: {claim}"
+    assert sum(claim.agrees for claim in claims) > len(claims) / 2
+
+
+@pytest.mark.parametrize("key", IDS)
+def test_points_are_whole(key):
+    """Every panel has its curves, every point a finite value; the first setting is enough to see."""
+    experiment = EXPERIMENTS[key]
+    points = measure(key, 0, 3, 1, Context())[0]
+    assert all(np.isfinite(p.value) and p.error >= 0 for p in points)
+    assert experiment.ours <= {p.method for p in points}
+    assert experiment.title and experiment.setting and experiment.panels
+    assert len(set(experiment.settings)) == len(experiment.settings)
+
+
+def test_a_claim_turns():
+    low, high = Point("a", 1, 1.0, 0.1), Point("b", 1, 2.0, 0.1)
+    right, wrong = is_below(low, high, "", "a is lower"), is_below(high, low, "", "b is lower", why="it is not")
+    assert right.agrees and right.sure == pytest.approx(1 / np.hypot(0.1, 0.1)) and right.here == 0.5 and not right.why
+    assert not wrong.agrees and wrong.sure == -right.sure and wrong.why
+    assert is_near(low, "", 1.1, 0.15).agrees and not is_near(low, "", 1.2, 0.15).agrees
+    both = Points([low, high, Point("a", 2, 3.0, 0.1), Point("b", 2, 2.0, 0.1)])
+    claim = all_below(both, "a", "b", "every x", "a is lower", why="not at 2")
+    assert isinstance(claim, Claim) and not claim.agrees and claim.here == 1.5 and claim.sure < 0
+    assert all_below(both, "a", "b", "every x", "a is lower", factor=2.0).agrees

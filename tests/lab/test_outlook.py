@@ -1,0 +1,319 @@
+"""Outlooks: what they predict agrees with plans and closed forms, whatever the levels are, and they see nothing but levels."""
+
+import ast
+import inspect
+import json
+from importlib.resources import files
+from io import StringIO
+from math import inf, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from strategies import QUERIES, RANKED, additive_queries, finite_specs, queries, specs
+
+import accord
+from accord import theory
+from accord.errors import AccordError, PlanError, QueryError
+from accord.lab import outlook as module
+from accord.lab import outlook_views
+from accord.lab.outlook import outlook
+from accord.lab.outlook_views import draw, view
+from accord.lab.specs import jorgensen, log_uniform
+from accord.planning import NEIGHBORS
+from accord.query import Algorithm
+from accord.receipt import to_json
+from accord.spec import MICRO, PUBLIC
+
+TIERS = {"strict": 0.01, "standard": 0.05, "public": inf, "opted out": 0}
+MEAN = accord.mean("income", bounds=(0, 200_000))
+REGRESSION = accord.regression(
+    "income",
+    ["age", "sex"],
+    bounds={"income": (0, 200_000), "age": (18, 100)},
+    categories={"sex": ["f", "m"]},
+)
+EVERY = {
+    "mean": MEAN,
+    "sum": accord.sum("income", bounds=(0, 200_000)),
+    "count": accord.count(where="age >= 65"),
+    "histogram": accord.histogram("age", edges=[18, 40, 65, 100]),
+    "median": accord.median("income", bounds=(0, 200_000)),
+    "quantiles": accord.quantile("income", [0.1, 0.9], bounds=(0, 200_000)),
+    "min": accord.min("age", bounds=(18, 100), step=1),
+    "max": accord.max("age", bounds=(18, 100), step=1),
+    "regression": REGRESSION,
+}
+SPECS = {
+    "tiers": accord.Spec.from_groups({"strict": 4400, "standard": 9650, "public": 4942, "opted out": 1008}, TIERS),
+    "one level": accord.Spec.from_groups({0.5: 300}),
+    "one person": accord.Spec.from_groups({0.5: 1}),
+    "all public": accord.Spec.from_groups({inf: 100}),
+    "a thousand levels": log_uniform(1000).spec(3),
+}
+neighbors = st.sampled_from(NEIGHBORS)
+shares = st.sampled_from([1.0, 0.5, 0.0371])
+
+
+def candidate(plan, name):
+    return next(c for c in plan.candidates if c.mechanism == name)
+
+
+def printed(found):
+    out = StringIO()
+    Console(file=out, width=118, color_system=None).print(view(found))
+    return out.getvalue()
+
+
+# ---- the errors are those of the plans -------------------------------------------------------------------------------
+
+
+@given(spec=specs, query=queries, neighbors=neighbors, share=shares)
+@settings(max_examples=50)
+def test_the_best_clip_and_the_best_threshold_are_as_good_as_the_plans(spec, query, neighbors, share):
+    found = outlook(spec, query, share, neighbors)
+    for name, curve in (("threshold", found.thresholds), (found.clipping, found.clips)):
+        chosen = candidate(found.plan, name)
+        assert curve.at(curve.chosen) == pytest.approx(chosen.rmse, rel=1e-12)
+        assert curve.at(curve.best) <= chosen.rmse * (1 + 1e-12)
+        assert list(curve.levels) == sorted(set(curve.levels))
+        if query.unit != "percentile points":  # ranks are chosen by a simpler formula than they are predicted with
+            assert curve.at(curve.best) == pytest.approx(chosen.rmse, rel=1e-9)
+
+
+@pytest.mark.parametrize("statistic", EVERY)
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_the_choice_is_near_the_best(statistic, neighbors):
+    found = outlook(jorgensen(1000).spec(1), EVERY[statistic], neighbors=neighbors)
+    assert found.clipping == ("rank" if found.plan.unit == "percentile points" else "affine")
+    for curve, most in ((found.clips, 1.02), (found.thresholds, 1.15)):
+        assert curve.at(curve.chosen) <= most * curve.at(curve.best)
+
+
+@given(spec=specs)
+@settings(max_examples=40)
+def test_curves_are_the_closed_forms(spec):
+    found = outlook(spec, accord.mean("x", bounds=(0, 1), std=0.3))
+    levels = theory.as_floats(spec.micro)
+    assert found.thresholds.levels == tuple(spec.micro.tolist())
+    wanted = np.sqrt(theory.threshold_errors(levels, spec.people, 0.09, 2.0))
+    assert found.thresholds.rmse == pytest.approx(wanted.tolist(), rel=1e-9)
+    for tau, rmse in zip(found.clips.levels, found.clips.rmse, strict=True):
+        if tau < PUBLIC:
+            c = np.minimum(levels, tau / MICRO)
+            s, q = float(spec.people @ c), float(spec.people @ c**2)
+            assert rmse == pytest.approx(sqrt(0.09 * q + 2) / s, rel=1e-9)
+    assert set(found.thresholds.levels) <= set(found.clips.levels)
+
+
+def test_many_levels_are_spread_over_the_people():
+    found = outlook(SPECS["a thousand levels"], MEAN)
+    assert 60 < len(found.thresholds.levels) <= 66 and 60 < len(found.clips.levels) <= 66 + 61
+    assert found.thresholds.levels[-1] == found.clips.levels[-1] == SPECS["a thousand levels"].micro[-1]
+
+
+def test_a_clip_beyond_every_finite_level_is_found_where_people_are_public():
+    found = outlook(accord.Spec.from_groups({0.001: 10_000, inf: 12}), MEAN)  # [Z] §4
+    assert MICRO // 2 < found.clips.chosen == found.clips.best < PUBLIC == found.clips.levels[-1]
+    assert found.clips.at(PUBLIC) == pytest.approx(100_000 / sqrt(12))
+
+
+# ---- gains -----------------------------------------------------------------------------------------------------------
+
+
+@given(spec=specs, query=queries, neighbors=neighbors, share=shares)
+@settings(max_examples=40)
+def test_personal_levels_never_cost_anything(spec, query, neighbors, share):
+    found = outlook(spec, query, share, neighbors)
+    assert [g.over for g in found.gains] == ["minimum", "threshold"]
+    for gain in found.gains:
+        assert gain.ratio is None or gain.ratio >= 1 - 1e-9
+        assert gain.people is None or gain.people >= 1
+        assert gain.ratio != pytest.approx(1, rel=1e-12) or gain.people == 1
+    best = candidate(found.plan, found.best)
+    assert best.rmse <= (1 + 1e-5) * min(c.rmse for c in found.plan.candidates if c.rmse and c.mechanism != "stretch")
+
+
+@given(spec=finite_specs, query=st.sampled_from(["mean", "sum", "count"]))
+@settings(max_examples=40)
+def test_the_gain_over_a_threshold_is_that_of_theory(spec, query):
+    found = outlook(spec, QUERIES[query])
+    assert found.theory == (theory.gain(spec), theory.gain_bound(spec))
+    threshold = found.gains[1].ratio
+    assert threshold >= found.theory[0] * (1 - 1e-9)
+    if found.best == "affine":  # of few people, pe may count better
+        assert threshold == pytest.approx(found.theory[0], rel=1e-4) and threshold <= found.theory[1] * (1 + 1e-9)
+    assert found.best in ("affine", "pe") and (found.best == "affine" or query == "count")
+
+
+def test_theory_is_left_out_where_it_does_not_apply():
+    spec = accord.Spec.from_groups({0.1: 500, 1: 400})
+    assert outlook(spec, MEAN, neighbors="add-remove").theory is None
+    assert outlook(spec, accord.mean("x", bounds=(0, 1), std=0.1)).theory is None
+    assert outlook(spec, RANKED["median"]).theory is None
+    shared = accord.Spec.from_groups({0.05: 500, 0.5: 400})
+    assert outlook(spec, MEAN, share=0.5).theory == (theory.gain(shared), theory.gain_bound(shared))
+
+
+def test_people_needed_solves_the_error_for_their_number():
+    spec = accord.Spec.from_groups({0.01: 4000, 0.3: 6000})
+    found = outlook(spec, accord.sum("x", bounds=(0, 1)))
+    minimum = found.gains[0]
+    goal = (candidate(found.plan, "affine").rmse / spec.total) ** 2
+    n = minimum.people * spec.total
+    assert 0.25 / n + 2 / (0.01 * n) ** 2 == pytest.approx(goal, rel=1e-3)
+    assert sqrt(minimum.ratio) < minimum.people < minimum.ratio
+
+
+# ---- moves -----------------------------------------------------------------------------------------------------------
+
+
+@given(spec=specs, query=additive_queries, neighbors=neighbors)
+@settings(max_examples=50)
+def test_stricter_people_who_allow_more_never_make_affine_worse(spec, query, neighbors):
+    found = outlook(spec, query, neighbors=neighbors)
+    before = candidate(found.plan, "affine").rmse
+    up = [m for m in found.moves if m.spec.total == spec.total and m.spec.micro[0] > spec.micro[0]]
+    assert up or spec.micro.tolist() == [PUBLIC]
+    for move in up:
+        after = candidate(accord.plan(move.spec, query, neighbors=neighbors), "affine").rmse
+        assert after <= before * (1 + 1e-6)
+        assert move.change <= 1e-4
+
+
+def test_tiers_move_to_the_next_ones_by_name():
+    found = outlook(SPECS["tiers"], MEAN)
+    assert [m.text for m in found.moves] == [
+        "strict → standard",
+        "strict opts out",
+        "standard → public",
+        "standard → strict",
+        "standard opts out",
+        "public → standard",
+        "public opts out",
+    ]
+    first, out = found.moves[:2]
+    assert first.people == 4400 and first.span == (10_000, 10_000)
+    assert first.spec == accord.Spec.from_groups({0.05: 4400 + 9650, inf: 4942, 0: 1008})
+    assert out.spec == accord.Spec.from_groups({0.05: 9650, inf: 4942, 0: 1008 + 4400})
+    for move in found.moves:
+        plan = accord.plan(move.spec, MEAN)
+        lowest = min(c.rmse for c in plan.candidates if c.rmse)
+        assert move.rmse == pytest.approx(lowest, rel=1e-9)
+        assert move.change == pytest.approx(100 * (lowest / candidate(found.plan, "affine").rmse - 1), rel=1e-9)
+
+
+def test_a_tier_that_nobody_chose_can_be_moved_to():
+    spec = accord.Spec.from_groups({"strict": 50}, {"strict": 0.1, "open": 1.0, "out": 0})
+    assert [m.text for m in outlook(spec, MEAN).moves] == ["strict → open"]  # if they opt out, nobody is left
+
+
+def test_many_levels_move_in_bands_of_equally_many_people():
+    spec = jorgensen(1000).spec(1)
+    moves = outlook(spec, MEAN).moves
+    assert [m.how for m in moves] == ["doubled", "halved"] * 5 and {m.people for m in moves} == {200}
+    assert all(m.spec.total == 1000 for m in moves)
+    assert sum(x * n for x, n in zip(moves[0].spec.micro.tolist(), moves[0].spec.counts, strict=True)) == sum(
+        sorted(np.repeat(spec.micro, spec.people).tolist())[:200]
+    ) + int(spec.micro @ spec.people)
+    assert all(m.change <= 1e-4 for m in moves[::2]) and all(m.change >= -1e-4 for m in moves[1::2])
+
+
+def test_one_level_is_doubled_and_halved_and_public_stays_public():
+    assert [m.text for m in outlook(SPECS["one level"], MEAN).moves] == ["ε = 0.5 doubled", "ε = 0.5 halved"]
+    assert outlook(SPECS["all public"], MEAN).moves == ()
+
+
+def test_sums_and_counts_are_compared_per_person():
+    moves = zip(outlook(SPECS["tiers"], EVERY["sum"]).moves, outlook(SPECS["tiers"], MEAN).moves, strict=True)
+    for of_sum, of_mean in moves:
+        assert of_sum.change == pytest.approx(of_mean.change, abs=1e-6)
+
+
+# ---- what is shown ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("statistic", EVERY)
+@pytest.mark.parametrize(("spec", "neighbors"), [*((s, "replace") for s in SPECS), ("tiers", "add-remove")])
+def test_every_outlook_can_be_described_and_printed(spec, statistic, neighbors):
+    found = outlook(SPECS[spec], EVERY[statistic], share=0.5, neighbors=neighbors)
+    document = json.loads(to_json(found.describe()))  # refuses NaN and Infinity
+    assert document["schema"] == 1 and document["plan"]["neighbors"] == neighbors
+    assert [p["t"] for p in document["thresholds"]["points"]][-1] == document["clips"]["points"][-1]["tau"]
+    assert all(isinstance(p["tau"], str) and p["rmse"] >= 0 for p in document["clips"]["points"])
+    assert len(document["moves"]) == len(found.moves)
+    shown = printed(found)
+    assert "What personal levels buy" in shown and "share × level" in shown and found.best in shown
+    assert all(m.who in shown for m in found.moves)
+
+
+def test_public_is_written_inf():
+    document = outlook(SPECS["tiers"], MEAN).describe()
+    assert [p["t"] for p in document["thresholds"]["points"]] == ["0.01", "0.05", "inf"]
+    assert document["clips"]["chosen"] == "0.061852" and document["theory"]["bound"] == 9.0
+    assert document["moves"][-1]["levels"] == ["inf", "inf"]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "spec", "neighbors"),
+    [
+        ("mean", "tiers", "replace"),
+        ("sum", "one level", "replace"),
+        ("count", "tiers", "add-remove"),
+        ("histogram", "a thousand levels", "replace"),
+        ("median", "tiers", "replace"),
+        ("quantiles", "a thousand levels", "add-remove"),
+        ("min", "all public", "replace"),
+        ("max", "one person", "add-remove"),
+        ("regression", "tiers", "replace"),
+    ],
+)
+def test_every_statistic_can_be_drawn(statistic, spec, neighbors, tmp_path):
+    target = draw(outlook(SPECS[spec], EVERY[statistic], neighbors=neighbors), tmp_path / "outlook.png")
+    assert target.read_bytes().startswith(b"\x89PNG") and target.stat().st_size > 20_000
+    assert outlook_views.figures.pyplot().get_fignums() == []
+
+
+def test_names_are_drawn_as_they_are(tmp_path):
+    tiers = {"[b]a $x$_{ $[/b]": 0.1, "open " * 30: 1.0}
+    found = outlook(accord.Spec.from_groups(dict.fromkeys(tiers, 100), tiers), accord.count(where="x = '$\\frac$'"))
+    assert "[b]a $x$_{ $[/b]" in printed(found)
+    assert draw(found, tmp_path / "outlook.svg").stat().st_size > 10_000
+
+
+def test_a_figure_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(AccordError, match="cannot write the figure"):
+        draw(outlook(SPECS["one level"], MEAN), tmp_path / "missing" / "outlook.png")
+
+
+# ---- what is refused, and what is seen -------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_compared_is_refused():
+    spec = SPECS["tiers"]
+    with pytest.raises(PlanError, match="the number of people is public"):
+        outlook(spec, accord.count())
+    assert outlook(spec, accord.count(), neighbors="add-remove").best == "affine"
+    with pytest.raises(QueryError, match="about one question, not about Workload"):
+        outlook(spec, accord.workload([MEAN, EVERY["count"]]))
+    with pytest.raises(PlanError, match="nothing is known about the errors of mine"):
+        outlook(spec, Algorithm("mine", ("x",), "numpy", lambda rows, epsilon: 0))
+    with pytest.raises(PlanError, match="nobody is left"):
+        outlook(accord.Spec.from_groups({0: 5}), MEAN)
+
+
+def test_only_levels_are_seen():
+    assert list(inspect.signature(outlook).parameters) == ["spec", "query", "share", "neighbors", "notes"]
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    names = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    assert not any(name.startswith(("accord.tables", "accord.engines", "accord.release", "duckdb")) for name in names)
+
+
+def test_the_bundled_people():
+    people = accord.table(files("accord.data") / "people.parquet", epsilon="tier", tiers=TIERS)
+    found = outlook(people.spec(), MEAN, notes=people.check(MEAN))
+    assert people.spec() == SPECS["tiers"] and found.plan.describe() == people.plan(MEAN).describe()
+    assert repr(found) == f"<Outlook: mean of income, affine has rmse {found.plan.rmse:.6g}>"
