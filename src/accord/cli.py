@@ -176,7 +176,12 @@ def compare(**given: Any) -> None:
 
 @main.command()
 @click.argument("ids", nargs=-1, metavar="[ID…|all]")
-@click.option("--runs", type=int, metavar="N", help="Instead of the papers' own numbers of runs: for a quick look.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Instead of the papers' own numbers of runs: for a quick look.",
+)
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -185,7 +190,10 @@ def compare(**given: Any) -> None:
     help="The folder for pages, figures and numbers.",
 )
 @click.option(
-    "--jobs", type=int, metavar="N", help="Processes [default: as many as cores]; the numbers do not depend on it."
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes [default: as many as cores]; the numbers do not depend on it.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another one gives other numbers."
@@ -209,6 +217,8 @@ def reproduce(
         _print(as_json, reproduction.catalogue, page.catalogue_view)
         return
 
+    if data is not None and not any(e.id.startswith("J-fig3") for e in reproduction.wanted(ids)):
+        raise click.UsageError("--data is for J-fig3. Name it, or leave --data out.")
     pyplot()  # rather missing now than after a quarter of an hour
     chosen = reproduction.wanted(ids)
     found = {}

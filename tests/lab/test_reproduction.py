@@ -2,8 +2,11 @@
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 
 import pytest
@@ -83,7 +86,7 @@ def test_command_in_json(tmp_path):
     for result in document["results"]:
         assert result["agrees"] is True
         for row in result["rows"]:
-            assert set(row) == {"method", "setting", "paper", "here", "agrees"}
+            assert {"method", "setting", "paper", "here", "agrees"} <= set(row)
             assert (row["paper"] is None) == (row["agrees"] is None)
 
 
@@ -94,19 +97,40 @@ def test_without_an_id_it_lists_them():
     assert [entry["id"] for entry in listed["figures"]] == list(EXPERIMENTS)
 
 
-@pytest.mark.parametrize(
-    ("args", "told"),
-    [
-        (["C-tabel2"], "C-table2"),
-        (["C-fig1b", "--runs", "1"], "at least 2"),
-        (["C-fig1b", "--jobs", "0"], "at least 1"),
-    ],
-)
-def test_refusals(args, told, tmp_path):
-    ran = CliRunner().invoke(main, ["reproduce", *args, "--out", str(tmp_path)])
-    assert ran.exit_code == 1 and told in ran.stderr and "Traceback" not in ran.output
-    said = CliRunner().invoke(main, ["reproduce", *args, "--json", "--out", str(tmp_path)])
-    assert told in json.loads(said.stdout)["error"]["message"]
+def test_refusals(tmp_path):
+    args = ["reproduce", "C-tabel2", "--out", str(tmp_path)]
+    ran = CliRunner().invoke(main, args)
+    assert ran.exit_code == 1 and "C-table2" in ran.stderr and "Traceback" not in ran.output
+    said = CliRunner().invoke(main, [*args, "--json"])
+    assert "C-table2" in json.loads(said.stdout)["error"]["message"]
+    with pytest.raises(AccordError, match="at least 2"):
+        next(reproduce(wanted(["Z"]), runs=1))
+    with pytest.raises(AccordError, match="at least 1"):
+        next(reproduce(wanted(["Z"]), jobs=0))
+
+
+@pytest.mark.parametrize("args", [["--runs", "1"], ["--jobs", "0"], ["--seed", "-1"], ["--data", __file__]])
+def test_usage(args, tmp_path):
+    ran = CliRunner().invoke(main, ["reproduce", "C-fig1b", *args, "--out", str(tmp_path)])
+    assert ran.exit_code == 2 and not list(tmp_path.iterdir())
+
+
+def test_ctrl_c_ends_everyone(tmp_path):
+    """The command ends soon, and no process works on."""
+    command = [sys.executable, "-m", "accord.cli", "reproduce", "J-fig2", "--jobs", "2", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
+    time.sleep(6)
+    os.kill(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 1 and b"Aborted" in said and b"Traceback" not in said
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(process.pid, 0)  # whether anyone of its session is left
+        except ProcessLookupError:
+            return
+        time.sleep(0.2)
+    pytest.fail("somebody works on")
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

@@ -59,7 +59,7 @@ class Comparison:
                 color=CHOSEN,
                 markersize=18,
                 markeredgewidth=2,
-                label="predicted",
+                label="predicted (bars: measured, whiskers: two standard errors)",
             )
             axes.set_yticks(range(len(shown)), labels, fontsize=8)
             axes.set_xlabel(f"rmse about the population ({self.simulations[0].query.unit})")
@@ -91,14 +91,20 @@ class Comparison:
             if len({row[key] for row in self.rows}) > 1
         ]
         names = ("mechanism", *extra, *_SHOWN[1:])
+        shown = ["κ" if name == "bias_bound" else name for name in names]
         cells = [[_cell(row[name]) for name in names] for row in self.rows]
-        widths = [max(len(name), *(len(line[k]) for line in cells)) for k, name in enumerate(names)]
-        return "\n".join(
-            "  ".join(
-                text.rjust(width) if k else text.ljust(width)
-                for k, (text, width) in enumerate(zip(line, widths, strict=True))
+        widths = [max(len(name), *(len(line[k]) for line in cells)) for k, name in enumerate(shown)]
+        head = f"errors in: {self.simulations[0].query.unit}; κ times the largest difference between levels bounds the bias"
+        return (
+            head
+            + "\n"
+            + "\n".join(
+                "  ".join(
+                    text.rjust(width) if k else text.ljust(width)
+                    for k, (text, width) in enumerate(zip(line, widths, strict=True))
+                )
+                for line in (shown, *cells)
             )
-            for line in (list(names), *cells)
         )
 
     def __repr__(self) -> str:

@@ -63,7 +63,7 @@ class Panel:
     """Of x, for tables: δ in "δ = 0.3"."""
     log_x: bool = False
     log_y: bool = False
-    bottom: float = 0.0
+    bottom: float | None = 0.0
     """Where the axis begins, if it is not logarithmic."""
     top: float | None = None
     """Where it ends, if curves that run away would hide the others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from textwrap import fill
@@ -26,8 +27,8 @@ LOOKS = (
 )
 
 
-def draw_experiment(experiment: Experiment, points: Points, note: str, folder: Path) -> list[Path]:
-    """The figure as PNG and SVG."""
+def draw_experiment(experiment: Experiment, points: Points, note: str, folder: Path, framed: bool = True) -> list[Path]:
+    """The figure as PNG and SVG; `framed`: with the ends of the axes that the experiment gives."""
     plt = pyplot()
     columns = min(3, len(experiment.panels))
     rows = ceil(len(experiment.panels) / columns)
@@ -37,9 +38,11 @@ def draw_experiment(experiment: Experiment, points: Points, note: str, folder: P
         if experiment.draw is not None:
             experiment.draw(figure, experiment, points)
         else:
-            _lines(figure, experiment, points, rows, columns)
+            _lines(figure, experiment, points, rows, columns, framed)
         width = 165 if wide else 115
-        figure.suptitle(fill(f"{experiment.paper}: {experiment.title}", 100), fontweight="bold", fontsize=11)
+        figure.suptitle(
+            fill(f"{experiment.paper}: {experiment.title}", 100 if wide else 58), fontweight="bold", fontsize=11
+        )
         said = "\n".join(fill(text, width) for text in (f"{note}.", *experiment.warnings))
         figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color="#444444")
         targets = [folder / f"{experiment.id}.{kind}" for kind in ("png", "svg")]
@@ -49,12 +52,13 @@ def draw_experiment(experiment: Experiment, points: Points, note: str, folder: P
     return targets
 
 
-def _lines(figure: Any, experiment: Experiment, points: Points, rows: int, columns: int) -> None:
+def _lines(figure: Any, experiment: Experiment, points: Points, rows: int, columns: int, framed: bool) -> None:
     all_axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     names = list(dict.fromkeys(p.method for p in points.all))
     theirs, ours = [n for n in names if n not in experiment.ours], [n for n in names if n in experiment.ours]
     looks = dict(zip((*theirs, *ours), LOOKS, strict=False))
-    for axes, panel in zip(all_axes, experiment.panels, strict=False):
+    for axes, given in zip(all_axes, experiment.panels, strict=False):
+        panel = given if framed else replace(given, bottom=None, top=None)
         for name in (*theirs, *ours):
             _line(axes, points, panel, name, looks[name], name in experiment.ours)
         _dress(axes, panel)
@@ -78,7 +82,7 @@ def _line(axes: Any, points: Points, panel: Panel, name: str, look: tuple[str, s
         markersize=5,
         markerfacecolor="white" if ours else colour,
         linewidth=1.4,
-        label=f"{name} (ours)" if ours else name,
+        label=f"{name}{' (ours)' if ours else ''}{' (beyond the axis)' if panel.top is not None and y.min() > panel.top else ''}",
     )
     low = np.maximum(y - 2 * error, np.min(y[y > 0], initial=1e-9) / 10) if panel.log_y else y - 2 * error
     axes.fill_between(x, low, y + 2 * error, color=colour, alpha=0.15, linewidth=0)
@@ -92,7 +96,7 @@ def _dress(axes: Any, panel: Panel) -> None:
         axes.set_xscale("log")
     if panel.log_y:
         axes.set_yscale("log")
-    else:
+    elif panel.bottom is not None:
         axes.set_ylim(bottom=panel.bottom)
     if panel.top is not None:
         axes.set_ylim(top=panel.top)

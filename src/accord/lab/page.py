@@ -30,6 +30,11 @@ table{border-collapse:collapse;font-size:14px;margin:1rem 0}td,th{border-bottom:
 img{max-width:100%}h2{margin-top:3rem}.no{font-weight:bold}code{background:#f4f4f4;padding:0 .2rem}"""
 
 
+def is_paper(claim: Claim) -> bool:
+    """Whether a paper says it; not what is said of our own curves, or of another reading of the same words."""
+    return not (isinstance(claim.paper, str) and claim.paper.startswith("("))
+
+
 def number(x: float | str) -> str:
     return x if isinstance(x, str) else f"{x:.4g}"
 
@@ -92,7 +97,7 @@ def write(results: Sequence[Result], out: Path) -> list[Path]:
             f"cannot make the folder {str(folder)!r} ({type(fault).__name__}). Name one that can be written."
         ) from None
     for result in results:
-        draw_experiment(result.experiment, result.points, how(result), folder)
+        draw_experiment(result.experiment, result.points, how(result), folder, framed=result.data is None)
         _write_csv(result, folder / f"{result.experiment.id}.csv")
     pages = [out / "reproduction.md", out / "reproduction.html"]
     pages[0].write_text(_markdown(results), encoding="utf-8")
@@ -117,7 +122,10 @@ _TITLE = "The papers' figures and tables, redrawn"
 
 def _opening(results: Sequence[Result]) -> list[str]:
     ids = " ".join(r.experiment.id for r in results) if len(results) < 6 else "all"
-    agreed, told = sum(c.agrees for r in results for c in r.claims), sum(len(r.claims) for r in results)
+    claims = [c for r in results for c in r.claims if is_paper(c)]
+    others = sum(len(r.claims) for r in results) - len(claims)
+    sure = [c for c in claims if abs(c.sure) >= _SURE]
+    noes = [c for c in sure if not c.agrees]
     quick = [r for r in results if r.runs < r.experiment.runs]
     return [
         f"Made by `accord reproduce {ids}` of accord {accord.__version__}, in {sum(r.seconds for r in results) / 60:.1f} minutes of one core"
@@ -126,9 +134,17 @@ def _opening(results: Sequence[Result]) -> list[str]:
             if quick
             else ", with the papers' numbers of runs."
         ),
-        f"{agreed} of {told} things that the papers say came out; every one that did not is told below, with the reason. Where a paper gives a number, it stands under “paper”; where it gives words, they do. "
-        "A shaded band is two standard errors wide on either side. Dashed lines are accord's own, which the papers do not have. "
-        "Where a paper's own choice is not private, it is redrawn as the paper has it, and the figure says so; accord itself never does that.",
+        f"Of {len(claims)} things that the papers say, {len(sure) - len(noes)} came out, {len(noes)} did not, and for {len(claims) - len(sure)} the runs are too few to tell (“unsure”: less than "
+        f"two standard errors from the border)."
+        + (" Each that did not is told below, with the reason." if noes and all(c.why for c in noes) else "")
+        + (
+            f" {others} more rows, in brackets, are about accord's own curves, or read the same words in another way."
+            if others
+            else ""
+        ),
+        "How to read the tables: where a paper gives a number, it stands under “paper”; where it gives words, they do. “A / B” is what A has on the figure's y axis divided by what B has there, at "
+        "the same place unless two are named; below 1, A is better. Where words leave open how much, what was taken is said in brackets. A shaded band in a figure is two standard errors wide on either "
+        "side; dashed lines are accord's own, which the papers do not have. Where a paper's own choice is not private, it is redrawn as the paper has it, and the figure says so; accord itself never does that.",
     ]
 
 
@@ -137,6 +153,15 @@ def _sections(result: Result) -> tuple[list[list[str]], list[str]]:
     rows = [[c.method, c.setting, number(c.paper), number(c.here), said(c)] for c in result.claims]
     whys = [f"{c.method}, {c.setting}: {c.why}" for c in result.claims if c.why]
     return rows, [*whys, *result.experiment.warnings, *result.experiment.notes]
+
+
+def _score(result: Result) -> str:
+    theirs = [c for c in result.claims if is_paper(c)]
+    return f"{sum(c.agrees for c in theirs)} of {len(theirs)}"
+
+
+def _measure(result: Result) -> str:
+    return ", ".join(dict.fromkeys(panel.y for panel in result.experiment.panels))
 
 
 _HEAD = ("method", "where", "paper", "here", "agrees?")
@@ -148,13 +173,17 @@ def _markdown(results: Sequence[Result]) -> str:
     lines += ["", "| | | agrees | seconds of one core |", "|---|---|---|---|"]
     for r in results:
         e = r.experiment
-        lines.append(
-            f"| [{e.id}](#{e.id.lower()}) | {e.paper}: {e.title} | {sum(c.agrees for c in r.claims)} of {len(r.claims)} | {r.seconds:.0f} |"
-        )
+        lines.append(f"| [{e.id}](#{e.id.lower()}) | {e.paper}: {e.title} | {_score(r)} | {r.seconds:.0f} |")
     for r in results:
         e = r.experiment
         rows, words = _sections(r)
-        lines += ["", f"## {e.id}", "", f"**{e.paper}: {e.title}.** {e.setting} ({how(r)}).", ""]
+        lines += [
+            "",
+            f"## {e.id}",
+            "",
+            f"**{e.paper}: {e.title}.** {e.setting} ({how(r)}). Numbers are of: {_measure(r)}.",
+            "",
+        ]
         lines += [f"![{e.id}](reproduction/{e.id}.png)", ""]
         lines += ["| " + " | ".join(_HEAD) + " |", "|---" * len(_HEAD) + "|"]
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -163,12 +192,16 @@ def _markdown(results: Sequence[Result]) -> str:
 
 
 def _html(results: Sequence[Result]) -> str:
-    body = [f"<h1>{_TITLE}</h1>", *(f"<p>{escape(text)}</p>" for text in _opening(results)), "<ul>"]
+    body = [
+        f"<h1>{_TITLE}</h1>",
+        *(f"<p>{escape(text).replace(chr(96), '')}</p>" for text in _opening(results)),
+        "<ul>",
+    ]
     body += [f"<li><b>[{key}]</b> {escape(paper)}</li>" for key, paper in _PAPERS.items()] + ["</ul><table>"]
     for r in results:
         e = r.experiment
         body.append(
-            f'<tr><td><a href="#{e.id}">{e.id}</a></td><td>{escape(f"{e.paper}: {e.title}")}</td><td>{sum(c.agrees for c in r.claims)} of {len(r.claims)}</td></tr>'
+            f'<tr><td><a href="#{e.id}">{e.id}</a></td><td>{escape(f"{e.paper}: {e.title}")}</td><td>{_score(r)}</td></tr>'
         )
     body.append("</table>")
     for r in results:
@@ -176,7 +209,7 @@ def _html(results: Sequence[Result]) -> str:
         rows, words = _sections(r)
         body += [
             f'<h2 id="{e.id}">{e.id}</h2>',
-            f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> {escape(f'{e.setting} ({how(r)}).')}</p>",
+            f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> {escape(f'{e.setting} ({how(r)}). Numbers are of: {_measure(r)}.')}</p>",
         ]
         body.append(f'<img src="reproduction/{e.id}.png" alt="{escape(e.title)}">')
         body.append("<table><tr>" + "".join(f"<th>{name}</th>" for name in _HEAD) + "</tr>")

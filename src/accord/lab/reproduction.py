@@ -6,11 +6,13 @@ What comes out depends on the seed alone: every setting has a generator of its o
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import isinf
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -51,7 +53,14 @@ class Result:
         """Claims, then every point: plain data, ready for JSON."""
         return [
             *(
-                {"method": c.method, "setting": c.setting, "paper": c.paper, "here": c.here, "agrees": c.agrees}
+                {
+                    "method": c.method,
+                    "setting": c.setting,
+                    "paper": c.paper,
+                    "here": c.here,
+                    "agrees": c.agrees,
+                    "standard_errors_to_the_border": None if isinf(c.sure) else c.sure,
+                }
                 for c in self.claims
             ),
             *(
@@ -61,6 +70,7 @@ class Result:
                     "paper": None,
                     "here": p.value,
                     "agrees": None,
+                    "standard_error": p.error,
                 }
                 for p in self.points.all
             ),
@@ -116,7 +126,7 @@ def reproduce(
     tasks = [(e.id, k) for e in experiments for k in range(len(e.settings))]
     measured: dict[str, dict[int, list[Point]]] = {e.id: {} for e in experiments}
     spent = dict.fromkeys(measured, 0.0)
-    with _one_thread(), ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn"), initializer=_deaf) as pool:
         with _no_main():
             futures = {pool.submit(measure, key, k, runs, seed, context): (key, k) for key, k in tasks}
         try:
@@ -129,7 +139,9 @@ def reproduce(
                 experiment = EXPERIMENTS[key]
                 if len(measured[key]) == len(experiment.settings):
                     yield _result(experiment, measured[key], runs, seed, data, spent[key])
-        except BaseException:
+        except BaseException:  # Ctrl-C, or somebody who wants no more: nobody works on
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -182,7 +194,15 @@ def _result(
     points = Points(p for k in sorted(measured) for p in measured[k])
     if experiment.gather is not None:
         points = experiment.gather(points)
-    return Result(experiment, runs or experiment.runs, seed, data, points, experiment.claims(points), seconds)
+    claims = experiment.claims(points)
+    if data is not None:  # reasons were found for the generator's people
+        claims = [replace(claim, why="") for claim in claims]
+    return Result(experiment, runs or experiment.runs, seed, data, points, claims, seconds)
+
+
+def _deaf() -> None:
+    """Ctrl-C is for the process that everyone works for, which then ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

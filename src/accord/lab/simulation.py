@@ -171,14 +171,14 @@ def simulate(
         raise QueryError(f"runs={runs!r}, seed={seed!r}: both are whole numbers, of at least one run and from 0 on.")
     if not isinstance(correlation, int | float | np.number) or not -1 <= correlation <= 1:
         raise QueryError(f"correlation={correlation!r} is not a number from −1 to 1.")
-    rng = np.random.default_rng(seed)
+    rng, shuffling = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     plans = _Plans(spec, query, mechanism, t, share, neighbors, rng)
     truth = _about_population(plans.query, population, plans.people)
     answers, errors, here = [], [], []
     batch = max(1, min(runs, _BATCH // plans.people))
     for start in range(0, runs, batch):
         size = min(batch, runs - start)
-        values = _draw_values(population, rng, (size, plans.people), correlation)
+        values = _draw_values(population, rng, (size, plans.people), correlation, shuffling)
         found = _answers(plans, cells(plans.query, values), rng)
         answers.append(found)
         errors.append(_off(plans.query, found, truth, population))
@@ -254,17 +254,21 @@ class _Plans:
 
 
 def _draw_values(
-    population: Population, rng: np.random.Generator, shape: tuple[int, int], correlation: float
+    population: Population,
+    rng: np.random.Generator,
+    shape: tuple[int, int],
+    correlation: float,
+    shuffling: np.random.Generator,
 ) -> FloatArray:
-    """Values of people in the order of their levels, the strictest first."""
+    """Values of people in the order of their levels, the strictest first. Who has which is drawn apart, so that all else is the same for every correlation."""
     values = population.draw(rng, shape)
     if not np.isfinite(values).all():
         raise QueryError(f"{population.name} draws values that are not finite numbers. Give one that does not.")
     if not correlation:
         return values
     places = np.argsort(np.argsort(values + 0.0, axis=1), axis=1)
-    scores = np.take_along_axis(np.sort(rng.normal(size=shape), axis=1), places, axis=1)
-    latent = correlation * scores + sqrt(1 - correlation**2) * rng.normal(size=shape)
+    scores = np.take_along_axis(np.sort(shuffling.normal(size=shape), axis=1), places, axis=1)
+    latent = correlation * scores + sqrt(1 - correlation**2) * shuffling.normal(size=shape)
     return np.take_along_axis(values, np.argsort(latent, axis=1), axis=1)
 
 
