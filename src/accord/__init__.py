@@ -10,7 +10,7 @@
     answer = people.release(query)                                  # the noisy answer, at everyone's own level
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
 
-Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quantile`, `min`, `max`, and several together: `workload`. Budgets over many
+Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quantile`, `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many
 releases: `Ledger`. Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from accord import errors, theory
+from accord.groups import GroupedPlan
 from accord.planning import Candidate, Plan, plan
 from accord.query import (
     Coefficients,
@@ -31,10 +32,11 @@ from accord.query import (
     min,
     quantile,
     regression,
+    rows,
     sum,
     workload,
 )
-from accord.release import Release, WorkloadRelease
+from accord.release import GroupedRelease, Release, WorkloadRelease
 from accord.sampling import sample
 from accord.spec import Spec
 from accord.tables import Table, table
@@ -59,6 +61,8 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "Candidate",
     "Coefficients",
+    "GroupedPlan",
+    "GroupedRelease",
     "Ledger",
     "Plan",
     "Query",
@@ -78,6 +82,7 @@ __all__ = [
     "plan",
     "quantile",
     "regression",
+    "rows",
     "sample",
     "sum",
     "table",

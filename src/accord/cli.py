@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ import click
 import accord
 from accord.errors import AccordError, SpecError
 
-STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max", "regression")
+STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max", "rows", "regression")
 
 
 class _Refusing(click.Group):
@@ -67,7 +67,7 @@ _level_options = _options(
         help="Levels of the tiers, such as strict=0.1,standard=1,public=inf (0: opted out).",
     ),
     click.option("--default", metavar="TIER|ε", help="The tier or level of people who have none."),
-    click.option("--user", metavar="COLUMN", help="Who a row is of; it is checked that everyone has one row."),
+    click.option("--user", metavar="COLUMN", help="Who a row is of: people may have several."),
 )
 
 
@@ -80,7 +80,19 @@ def _table_options(command: Callable[..., None]) -> Callable[..., None]:
             "--bounds", nargs=2, metavar="LO HI", help="Public bounds of the column: numbers, or dates for ranks."
         ),
         _level_options,
-        click.option("--where", metavar="CONDITION", help="What to count, such as \"age >= 65 AND region = 'north'\"."),
+        click.option("--where", metavar="CONDITION", help="Of whom, such as \"age >= 65 AND region = 'north'\"."),
+        click.option(
+            "--by", metavar="COLUMN", help="An answer for each group of people with one of --keys in this column."
+        ),
+        click.option("--keys", metavar="A,B,…", help="The groups of --by, declared."),
+        click.option(
+            "--membership",
+            type=click.Choice(["private", "public"]),
+            default="private",
+            show_default=True,
+            help="Whether everyone may know who is in which group.",
+        ),
+        click.option("--max", "most", type=int, metavar="N", help="Of rows: the most that one person counts for."),
         click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells."),
         click.option("--categories", metavar="A,B,…", help="A histogram's categories."),
         click.option("--p", metavar="P[,P…]", help="Which quantile, between 0 and 1; several share the budget."),
@@ -120,6 +132,10 @@ def plan(**given: Any) -> None:
     ledger = _ledger(given)
     with _working("reading the levels"):
         made = _planned(people, query, ledger, given)
+    if isinstance(made, accord.GroupedPlan):
+        _plots(made.plans, given["plot"])
+        _show(given["as_json"], made.describe, "grouped_plan_view", made)
+        return
     _plot(made, given["plot"])
     if ledger is None:
         _show(given["as_json"], made.describe, "plan_view", made)
@@ -150,6 +166,10 @@ def release(**given: Any) -> None:
             made = people.release(_planned(people, query, ledger, given), ledger=ledger)
         else:
             made = people.release(query, given["mechanism"], given["share"], t=_number(given["t"]), ledger=ledger)
+    if isinstance(made, accord.GroupedRelease):
+        _plots(made.plan.plans, given["plot"])
+        _show(given["as_json"], made.receipt, "grouped_release_view", made)
+        return
     _plot(made.plan, given["plot"])
     _show(given["as_json"], made.receipt, "release_view", made)
 
@@ -400,7 +420,7 @@ def _ledger(given: dict[str, Any]) -> accord.Ledger | None:
 
 def _planned(
     people: accord.Table, query: accord.Query, ledger: accord.Ledger | None, given: dict[str, Any]
-) -> accord.Plan:
+) -> accord.Plan | accord.GroupedPlan:
     share = 1.0 if given["share"] is None else given["share"]
     if ledger is None or not given["remaining"]:
         return people.plan(query, given["mechanism"], share, t=_number(given["t"]))
@@ -411,33 +431,47 @@ def _planned(
 def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
     statistic, column = given["statistic"], given["column"]
     uses = {
-        "count": {"where"},
+        "count": set(),
+        "rows": {"most"},
         "histogram": {"column", "edges", "categories", "missing"},
         "mean": {"column", "bounds", "std", "step", "missing"},
         "sum": {"column", "bounds", "std", "step", "missing"},
         "quantile": {"column", "bounds", "step", "missing", "p"},
         "regression": {"column", "bounds", "on"},
     }.get(statistic, {"column", "bounds", "step", "missing"})
-    for name in ("column", "where", "edges", "categories", "bounds", "std", "step", "missing", "p", "on"):
+    for name in ("column", "edges", "categories", "bounds", "std", "step", "missing", "p", "on", "most"):
         if given[name] is not None and name not in uses:
-            raise click.UsageError(f"{'COLUMN' if name == 'column' else '--' + name} has no meaning for {statistic}.")
+            shown = {"column": "COLUMN", "most": "--max"}.get(name, f"--{name}")
+            raise click.UsageError(f"{shown} has no meaning for {statistic}.")
     if "column" in uses and column is None:
         raise click.UsageError(f"{statistic} needs a COLUMN: SOURCE {statistic} COLUMN …")
+    part = {
+        "where": given["where"],
+        "by": given["by"],
+        "keys": _categories(people, given["by"] or "", given["keys"]),
+        "membership": given["membership"],
+    }
     if statistic == "count":
-        return accord.count(where=given["where"])
+        return accord.count(**part)
+    if statistic == "rows":
+        if given["most"] is None:
+            raise click.UsageError("rows needs --max, the most that one person counts for.")
+        return accord.rows(given["most"], **part)
     if statistic == "histogram":
         return accord.histogram(
             column,
             edges=_numbers(given["edges"]),
             categories=_categories(people, column, given["categories"]),
             missing=None if given["missing"] is None else _category(people, column, given["missing"]),
+            **part,
         )
     if given["bounds"] is None:
         raise click.UsageError(f"{statistic} needs --bounds LO HI, from public knowledge, never from the data.")
     bounds = tuple(_moment(end) for end in given["bounds"])
     if statistic == "regression":
-        return _regression(people, column, bounds, given["on"])
-    how = {"step": given["step"], "missing": "middle" if given["missing"] is None else _moment(given["missing"])}
+        return _regression(people, column, bounds, given["on"], part)
+    missing = "middle" if given["missing"] is None else _moment(given["missing"])
+    how = {"step": given["step"], "missing": missing, **part}
     match statistic:
         case "mean" | "sum":
             return (accord.mean if statistic == "mean" else accord.sum)(column, bounds, std=given["std"], **how)
@@ -451,13 +485,13 @@ def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
             return ask(column, bounds, **how)
 
 
-def _regression(people: accord.Table, target: str, bounds: Any, on: str | None) -> accord.Query:
+def _regression(people: accord.Table, target: str, bounds: Any, on: str | None, part: dict[str, Any]) -> accord.Query:
     if on is None:
         raise click.UsageError("regression needs --on with its features, such as --on 'age=18..100,sex=f|m'.")
     ends: dict[str, Any] = {target: bounds}
     declared: dict[str, list[Any]] = {}
-    for part in on.split(","):
-        name, _, what = (piece.strip() for piece in part.partition("="))
+    for piece in on.split(","):
+        name, _, what = (text.strip() for text in piece.partition("="))
         if name in ends or name in declared:
             raise click.UsageError(f"--on names {name!r} twice, or it is the target. Name each feature once.")
         low, dots, high = what.partition("..")
@@ -467,9 +501,10 @@ def _regression(people: accord.Table, target: str, bounds: Any, on: str | None) 
             declared[name] = [_category(people, name, value.strip()) for value in what.split("|")]
         else:
             raise click.UsageError(
-                f"--on has {part!r}. Every feature needs its public bounds or categories: age=18..100, or sex=f|m."
+                f"--on has {piece!r}. Every feature needs its public bounds or categories: age=18..100, or sex=f|m."
             )
-    return accord.regression(target, [*(n for n in ends if n != target), *declared], bounds=ends, categories=declared)
+    features = [*(n for n in ends if n != target), *declared]
+    return accord.regression(target, features, bounds=ends, categories=declared, **part)
 
 
 def _moment(text: str) -> Any:
@@ -566,6 +601,11 @@ def _plot(made: accord.Plan, path: Path | None) -> None:
         click.echo(f"figure: {draw_plan(made, path)}", err=True)
 
 
+def _plots(plans: Mapping[Any, accord.Plan | None], path: Path | None) -> None:
+    if path is not None:
+        raise click.UsageError("public groups have a plan each: draw one with --where instead of --by.")
+
+
 def _console(stderr: bool = False) -> Any:
     from rich.console import Console
 
@@ -573,9 +613,18 @@ def _console(stderr: bool = False) -> Any:
     return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=118)
 
 
-def _working(what: str) -> Any:
-    """A spinner on stderr, if someone is watching."""
-    return _console(stderr=True).status(f"{what} …")
+@contextmanager
+def _working(what: str) -> Iterator[None]:
+    """A spinner on stderr, if someone is watching, with how far a long scan is."""
+    from accord.engines import watched
+
+    with _console(stderr=True).status(f"{what} …") as status:
+
+        def shown(percent: float) -> None:
+            status.update(f"{what} … {percent:.0f} %" if 0 < percent < 100 else f"{what} …")
+
+        with watched(shown):
+            yield
 
 
 @contextmanager

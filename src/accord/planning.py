@@ -18,8 +18,9 @@ from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
-from accord.query import Query, Workload
-from accord.query.present import under
+from accord.query import Count, Grouped, Histogram, Query, Sum, Workload
+from accord.query.members import under_replace
+from accord.query.present import ROSTER, under
 from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float, to_micro
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ NAMED = ("max", "mean", "min", "best")
 """What t may be called for `sample`."""
 NEARLY = 1.05
 """`threshold` is taken where its error is within this factor of the best: it is easier to audit and to explain."""
+_TOO_LITTLE = "share={} leaves everyone with less than a millionth. The largest level is {}; ask for a larger share."
 NO_DATA = ("midpoint", "public")
 """What a plan may choose instead of a mechanism. Neither reads the data nor charges anyone."""
 
@@ -43,6 +45,7 @@ class Candidate:
     spec: Spec
     calibration: Calibration | None
     prediction: Prediction | None
+    times: int = 1
 
     @property
     def rmse(self) -> float | None:
@@ -54,7 +57,12 @@ class Candidate:
 
     @property
     def charges(self) -> Mapping[float, float] | None:
-        return None if self.calibration is None else by_level(self.spec, self.calibration.charges)
+        return None if self.calibration is None else by_level(self.spec, self.cost)
+
+    @property
+    def cost(self) -> IntArray:
+        assert self.calibration is not None
+        return often(self.calibration.charges, self.times)
 
     def __repr__(self) -> str:
         return f"<{self.mechanism}: {'refused, ' if self.rmse is None else f'rmse {self.rmse:.6g}; '}{self.note}>"
@@ -77,6 +85,8 @@ class Plan:
     reason: str
     notes: tuple[str, ...] = ()
     """Assumptions that come with the table."""
+    times: int = 1
+    """How often a person may count in the answer: 2 where they may move from one private group to another. They are charged as often."""
 
     @property
     def rmse(self) -> float:
@@ -100,17 +110,23 @@ class Plan:
     @property
     def charges(self) -> Mapping[float, float]:
         """{level: charge}: what the release costs a person of each level."""
-        return by_level(self.spec, self.calibration.charges)
+        return by_level(self.spec, self.cost)
+
+    @property
+    def cost(self) -> IntArray:
+        """What it costs a person of each level, in millionths."""
+        return often(self.calibration.charges, self.times)
 
     @property
     def assumptions(self) -> list[str]:
         """What is taken as public knowledge, in sentences."""
+        said = self.query.assumptions()
+        if self.neighbors == "replace":  # of private groups, which are answered as under add-remove
+            said = [a for a in said if not a.startswith(ROSTER)]
         return [
-            *self.query.assumptions(),
+            *said,
             *self.notes,
-            "levels and the number of people are public, and each row is one person"
-            if self.neighbors == "replace"
-            else "each row is one person",
+            *(["levels and the number of people are public"] if self.neighbors == "replace" else []),
             *(
                 [
                     f"{self.spec.opted_out:,} people opted out{' or have nothing left' if self.spec.is_rest else ''} and are never read; the answer is about the other {self.spec.total:,}"
@@ -211,7 +227,7 @@ def plan(
             + (f"all {spec.opted_out} people opted out." if spec.opted_out else "the table has no people.")
             + " A release needs at least one person with a level above 0."
         )
-    part = _share(share)
+    part = whole_share(share)
     if isinstance(query, Workload):
         from accord.workloads import plan_workload
 
@@ -234,15 +250,32 @@ def plan_within(
     among: tuple[Mechanism, ...] = ALL,
 ) -> Plan:
     """A plan that charges nobody of a level more than is `affordable` for it, all in millionths; by one of the mechanisms `among` which to choose."""
+    if isinstance(query, Grouped) and query.part.public:
+        raise PlanError(
+            "public groups have levels of their own, which a Spec does not tell, and are not part of a workload. Plan with table.plan(query)."
+        )
     order = np.argsort(affordable, kind="stable")
     order = order[affordable[order] > 0]
     if order.size == 0:
-        raise PlanError(
-            f"share={level_text(share)} leaves everyone with less than a millionth. The largest level is {level_text(int(spec.micro[-1]))}; ask for a larger share."
-        )
-    query = under(query, neighbors)
-    task = Task(affordable[order], spec.people[order], spec.total, query, t, query.variance, query.blur, neighbors)
-    candidates = tuple(_candidate(m, task, spec, order) for m in among)
+        raise PlanError(_TOO_LITTLE.format(level_text(share), level_text(int(spec.micro[-1]))))
+    asked, relation, times = _about(query, neighbors)
+    people = spec.people[order]
+    total = spec.total
+    if isinstance(query, Grouped):
+        query = replace(query, query=asked)
+        if not isinstance(asked, Sum | Count | Histogram):  # there, everyone adds something to every group, be it 0
+            even = -(-spec.people // query.groups)  # as for groups of the same size
+            people, total = even[order], int(even.sum())
+    else:
+        query = asked
+    if times > 1:
+        halved = np.where(affordable == PUBLIC, PUBLIC, affordable // times)
+        read = halved[order] > 0
+        people, order, affordable = people[read], order[read], halved
+        if order.size == 0:
+            raise PlanError(_TOO_LITTLE.format(level_text(share), level_text(int(spec.micro[-1]))))
+    task = Task(affordable[order], people, total, asked, t, asked.variance, asked.blur, relation)
+    candidates = tuple(_candidate(m, task, spec, order, times) for m in among)
     chosen, reason = _choose(candidates, query, spec, mechanism)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None
@@ -251,10 +284,24 @@ def plan_within(
         nobody = np.zeros(spec.micro.size)
         name, calibration = chosen, Calibration(nobody.astype(np.int64), nobody, 0.0, reason)
         prediction = _without_data(chosen, query, spec.total)
-    return Plan(spec, query, name, share, neighbors, calibration, prediction, candidates, reason, notes)
+    return Plan(spec, query, name, share, neighbors, calibration, prediction, candidates, reason, notes, times)
 
 
-def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray) -> Candidate:
+def _about(query: Query, neighbors: str) -> tuple[Query, str, int]:
+    """The question as it is answered, the relation that its answer must prove, and how often a person may count in it: see query/parts.py."""
+    if not isinstance(query, Grouped):
+        return under(query, neighbors), neighbors, 1
+    direct = under_replace(query) if neighbors == "replace" else None
+    if direct is not None:
+        return direct, "replace", 1
+    return under(query.query, "add-remove"), "add-remove", 2 if neighbors == "replace" else 1
+
+
+def often(charges: IntArray, times: int) -> IntArray:
+    return np.where(charges == PUBLIC, PUBLIC, np.where(charges == PUBLIC, 0, charges) * times)
+
+
+def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, times: int) -> Candidate:
     try:
         if task.neighbors not in mechanism.neighbors:
             raise Refused(f"proves neighbors {' and '.join(mechanism.neighbors)} only")
@@ -270,7 +317,7 @@ def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray) ->
         keep = np.zeros(spec.micro.size, dtype=np.uint64)
         keep[order] = calibration.keep
     calibration = replace(calibration, charges=charges, weights=weights, keep=keep)
-    return Candidate(mechanism.name, calibration.note, spec, calibration, prediction)
+    return Candidate(mechanism.name, calibration.note, spec, calibration, prediction, times)
 
 
 def _choose(candidates: tuple[Candidate, ...], query: Query, spec: Spec, mechanism: str) -> tuple[Candidate | str, str]:
@@ -315,7 +362,7 @@ def _without_data(how: str, query: Query, people: int) -> Prediction:
     return Prediction(idle_error(query, people), idle_error(query, people), None, fixed=query.possible(people))
 
 
-def _share(share: float) -> int:
+def whole_share(share: float) -> int:
     """In millionths, rounded down."""
     try:
         part = int(to_micro(share))

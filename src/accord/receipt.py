@@ -39,7 +39,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
                 "rmse": _known(c.rmse),
                 "rmse_here": _known(c.rmse_here),
                 "note": c.note,
-                "charges": None if c.calibration is None else _charges(plan.spec, c.calibration.charges.tolist()),
+                "charges": None if c.calibration is None else _charges(plan.spec, c.cost.tolist()),
             }
             for c in plan.candidates
         ],
@@ -137,7 +137,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
         "spec": {"fingerprint": plan.spec.fingerprint, "people": plan.spec.total, "opted_out": plan.spec.opted_out},
-        "charges": _charges(plan.spec, plan.calibration.charges.tolist()),
+        "charges": _charges(plan.spec, plan.cost.tolist()),
         "unit": plan.unit,
         "rmse": _known(plan.rmse),
         "rmse_here": _known(plan.rmse_here),
@@ -181,5 +181,5 @@ def plain(value: Any) -> Any:
 
 def _interval(interval: Interval) -> Any:
     if isinstance(interval, dict):
-        return {str(cell): list(ends) for cell, ends in interval.items()}
+        return {str(cell): _interval(ends) for cell, ends in interval.items()}
     return [list(ends) for ends in interval] if isinstance(interval, list) else list(interval)

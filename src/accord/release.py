@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -11,17 +11,19 @@ from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import TABLE_CHANGED, AccordError, LedgerError, PlanError, QueryError, SourceError
+from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
-from accord.planning import NO_DATA, Plan, plan
-from accord.query import Algorithm, Answer, Interval, Query, Workload
+from accord.planning import NO_DATA, Plan, idle_error
+from accord.query import Algorithm, Answer, Count, Grouped, Interval, Query, Workload
 from accord.spec import MICRO, PUBLIC
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan, parts_of
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
+    from accord.ledger.books import Held
     from accord.tables import Left, Table
 
 _CHARGED = "The release has been charged all the same, because reading had begun; its answer is not given out."
@@ -44,8 +46,8 @@ class Release:
     """A number (unbiased, so that it can lie outside the bounds where the noise is large); {cell: number} for a histogram; for a quantile a
     point of the grid, a date of dates; a list for several quantiles."""
     time: datetime
-    found: tuple[Fraction, ...] = field(default=(), repr=False)
-    """What the mechanism released, before it became the value."""
+    found: tuple[Any, ...] = field(default=(), repr=False)
+    """What the mechanism released, before it became the value; of groups, a tuple for each."""
     booked: Booked | None = None
     """Where it stands in the ledger, if there is one."""
 
@@ -71,10 +73,22 @@ class Release:
             raise QueryError(f"confidence={confidence!r} is not between 0 and 1. Ask for 0.95, for example.")
         if isinstance(self.plan.query, Algorithm):
             raise QueryError("an algorithm of your own has no interval here: only it can tell its error.")
-        stretch = self.plan.query.stretched(self.found) if self.found else 1.0
+        query = self.plan.query
+        if isinstance(query, Grouped) and query.part.by is not None:
+            rows: Any = self.value
+            found = self.found or [()] * query.groups
+            return {
+                row[query.part.by]: self._within(row["value"], f, confidence)
+                for row, f in zip(rows, found, strict=True)
+            }
+        ends: Interval = self._within(self.value, self.found, confidence)
+        return ends
+
+    def _within(self, value: Answer, found: Sequence[Fraction], confidence: float) -> Any:
+        stretch = self.plan.query.stretched(found) if found else 1.0
         if stretch is None:
             return self.plan.query.possible(self.plan.spec.total)
-        return self.plan.prediction.interval(self.value, confidence, stretch)
+        return self.plan.prediction.interval(value, confidence, stretch)
 
     def receipt(self) -> dict[str, Any]:
         """What was asked, how it was answered and what it cost whom: plain data, ready for JSON."""
@@ -128,58 +142,150 @@ class WorkloadRelease:
         return f"<WorkloadRelease: {', '.join(map(repr, self.releases))}>"
 
 
+@dataclass(frozen=True, repr=False)
+class GroupedRelease:
+    """The answers about all public groups; None for a group without anybody to ask."""
+
+    plan: GroupedPlan
+    releases: Mapping[Any, Release | None]
+
+    @property
+    def value(self) -> Any:
+        """A row for each group, as for private ones; the answer itself where there is only a condition."""
+        if self.plan.query.part.by is None:
+            (alone,) = self.releases.values()
+            return None if alone is None else alone.value
+        return [self._row(key, made) for key, made in self.releases.items()]
+
+    def _row(self, key: Any, made: Release | None) -> dict[str, Any]:
+        row = {str(self.plan.query.part.by): key}
+        if made is None:
+            return {**row, "value": None, "rmse": None, "few": True}
+        few = made.rmse > idle_error(made.plan.query, made.plan.spec.total) / 2 or made.mechanism == "midpoint"
+        return {**row, "value": made.value, "rmse": made.rmse, "few": few}
+
+    @property
+    def charges(self) -> Mapping[Any, Mapping[float, float]]:
+        return self.plan.charges
+
+    def interval(self, confidence: float = 0.95) -> dict[Any, Any]:
+        """{group: interval}; see `Release.interval`."""
+        return {key: None if made is None else made.interval(confidence) for key, made in self.releases.items()}
+
+    def receipt(self) -> dict[str, Any]:
+        """The receipts of all answers: plain data, ready for JSON."""
+        return {
+            "schema": 1,
+            "query": self.plan.query.describe(),
+            "groups": [
+                {"key": key, "receipt": None if made is None else made.receipt()} for key, made in self.releases.items()
+            ],
+        }
+
+    def __str__(self) -> str:
+        from accord.report.text import grouped_release_text
+
+        return grouped_release_text(self)
+
+    def __repr__(self) -> str:
+        return f"<GroupedRelease: {self.plan.query.label}, {len(self.releases)} groups>"
+
+
 def release(
     table: Table,
-    asked: Query | Plan | Workload | WorkloadPlan,
+    asked: Query | Plan | Workload | WorkloadPlan | GroupedPlan,
     mechanism: str = "auto",
     share: float | None = None,
     *,
     t: float | str | None = None,
     ledger: Ledger | None = None,
-) -> Release | WorkloadRelease:
+) -> Release | WorkloadRelease | GroupedRelease:
     """Answer a query or a workload, or carry out a plan: reserve, summarise, add noise, book."""
     summary = None
-    if isinstance(asked, Plan | WorkloadPlan):
+    decided: Plan | WorkloadPlan | GroupedPlan
+    if isinstance(asked, Plan | WorkloadPlan | GroupedPlan):
         if (mechanism, share, t) != ("auto", None, None):
             raise PlanError(
                 "a plan has its mechanism and share already. Release it as it is, or give the query instead."
             )
-        decided = _accept(asked, table, ledger is not None)
+        decided = asked if isinstance(asked, GroupedPlan) else _accept(asked, table, ledger is not None)
     elif isinstance(asked, Query | Workload):
         if share is None and ledger is not None:
             raise PlanError(
                 "with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth. Levels are for life, not for one question."
             )
-        if not table.known and ledger is None and isinstance(asked, Query):
+        if not table.known and ledger is None and isinstance(asked, Query) and not isinstance(asked, Grouped):
             summary = table._summary(asked)  # levels and values from one scan; the plan sees the levels
         part = 1.0 if share is None else share
-        decided = plan(table.spec(), asked, mechanism, part, t=t, neighbors=table.neighbors, notes=table.check(asked))
+        decided = table.plan(asked, mechanism, part, t=t)
     else:
         raise QueryError(
             f"a release answers a query or a plan, not {type(asked).__name__}. Make one with accord.mean or its siblings."
         )
-    if not table.lends and any(_by_row(part) for part in parts_of(decided)):
-        raise SourceError(
-            "rows of a DuckDB relation cannot be kept or left out one by one. Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
-        )
+    if isinstance(decided, GroupedPlan):
+        return _release_groups(table, decided, ledger)
+    _refuse_by_row(table, decided)
     if ledger is None:
         return _carry_out(table, decided, None, summary)
     held = ledger._reserve(table, decided)
-    try:
+    with _charged(ledger, [held]):
         made = _carry_out(table, decided, held.left)
         ledger._recognise(table, held)
         receipts = [part.receipt() for part in (made.releases if isinstance(made, WorkloadRelease) else (made,))]
+    return replace(made, booked=_settled(ledger, held, receipts))
+
+
+def _release_groups(table: Table, decided: GroupedPlan, ledger: Ledger | None) -> GroupedRelease:
+    """Every public group by itself; with a ledger all are charged before any is read, or none."""
+    tables = table._groups(decided.query.part)
+    asked = {key: (tables[key], plan) for key, plan in decided.plans.items() if plan is not None}
+    for group, plan in asked.values():
+        _accept(plan, group, ledger is not None)
+        _refuse_by_row(group, plan)
+    made: dict[Any, Release | None] = dict.fromkeys(decided.plans)
+    if ledger is None:
+        return GroupedRelease(decided, made | {key: _carry_out_one(*one, None, None) for key, one in asked.items()})
+    ledger._register_groups(table, {decided.query.part.name(key): group for key, (group, _) in asked.items()})
+    held = ledger._reserve_all(list(asked.values()))
+    with _charged(ledger, held):
+        for (key, (group, plan)), one in zip(asked.items(), held, strict=True):
+            made[key] = _carry_out_one(group, plan, one.left, None)
+            ledger._recognise(group, one)
+    for key, one in zip(asked, held, strict=True):
+        answer = made[key]
+        assert answer is not None
+        made[key] = replace(answer, booked=_settled(ledger, one, [answer.receipt()]))
+    return GroupedRelease(decided, made)
+
+
+def _refuse_by_row(table: Table, decided: Plan | WorkloadPlan) -> None:
+    if not table.lends and any(_by_row(part) for part in parts_of(decided)):
+        raise SourceError(
+            "rows of a Spark DataFrame, a PostgreSQL table or a DuckDB relation cannot be kept or left out one by one. Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
+        )
+
+
+@contextmanager
+def _charged(ledger: Ledger, held: list[Held]) -> Iterator[None]:
+    """Whatever goes wrong in here has been charged: it is booked as failed, and the error says so."""
+    try:
+        yield
     except BaseException as fault:
-        with suppress(LedgerError):  # then it stays a reservation without an answer, which is charged as well
-            ledger._settle(held, None)
+        for one in held:
+            with suppress(LedgerError):  # then it stays a reservation without an answer, which is charged as well
+                ledger._settle(one, None)
         if isinstance(fault, AccordError):
             raise type(fault)(f"{fault} {_CHARGED}") from None
         raise
+
+
+def _settled(ledger: Ledger, held: Held, receipts: list[dict[str, Any]]) -> Booked:
+    """No answer leaves that the books do not have."""
     try:
         entry = ledger._settle(held, receipts)
-    except LedgerError as fault:  # no answer leaves that the books do not have
+    except LedgerError as fault:
         raise LedgerError(f"{fault} {_CHARGED}") from None
-    return replace(made, booked=Booked(entry.seq, entry.hash))
+    return Booked(entry.seq, entry.hash)
 
 
 def _accept(asked: Plan | WorkloadPlan, table: Table, booked: bool) -> Plan | WorkloadPlan:
@@ -219,12 +325,15 @@ def _carry_out_one(table: Table, decided: Plan, left: Left | None, summary: Summ
         rows = table._sampled(decided.query, left, decided.calibration.keep, SECURE)
         return Release(decided, _run(decided, rows), datetime.now(UTC))
     if decided.mechanism not in NO_DATA:
-        way = _mechanism(decided).way(decided.query)
+        way = _mechanism(decided).way(_inner(decided.query))
+        summaries = [summary] if isinstance(summary, Summary) else []
         if way.by_row:
-            summary = table._summary(decided.query, left, thinning=(decided.calibration.keep, SECURE))
-        elif summary is None or way.by_cell:
-            summary = table._summary(decided.query, left, way.by_cell)
-    value, found = _draw(decided, summary, SECURE)
+            summaries = table._summaries(decided.query, left, thinning=(decided.calibration.keep, SECURE))
+        elif not summaries or way.by_cell:
+            summaries = table._summaries(decided.query, left, way.by_cell)
+        value, found = _draw(decided, summaries, SECURE)
+    else:
+        value, found = _draw(decided, None, SECURE)
     return Release(decided, value, datetime.now(UTC), tuple(found))
 
 
@@ -246,26 +355,51 @@ def _run(decided: Plan, rows: Any) -> Any:
     return value
 
 
-def _answer(decided: Plan, summary: Summary | None, noise: Noise) -> Answer:
-    """The one seam where noise comes in."""
+def _answer(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise) -> Answer:
+    """The one seam where noise comes in. A question about groups has a Summary for each."""
     return _draw(decided, summary, noise)[0]
 
 
-def _draw(decided: Plan, summary: Summary | None, noise: Noise) -> tuple[Answer, list[Fraction]]:
-    """The answer, and what the mechanism released for it."""
+def _draw(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise) -> tuple[Answer, list[Any]]:
+    """The answer, and what the mechanism released for it; of groups, for each."""
     query, people = decided.query, decided.spec.total
     if decided.mechanism == "public":
         return float(people), []
+    keys = query.part.keys if isinstance(query, Grouped) else ()
     if decided.mechanism == "midpoint":
-        return query.middle(people), []
-    if summary is None or not (summary.people == decided.spec.people).all():
-        raise SourceError(TABLE_CHANGED)
-    found = _mechanism(decided).way(query).answer(summary, decided.calibration, query, noise)
-    return query.finish(found, people), found
+        middle = query.middle(people)
+        rows: Any = [_row(decided, key, middle, ()) for key in keys]
+        return (rows if keys else middle), []
+    found = []
+    for one in summary if isinstance(summary, list) else [summary]:
+        if one is None or not (one.people == decided.spec.people).all():
+            raise SourceError(TABLE_CHANGED)
+        found.append(_mechanism(decided).way(_inner(query)).answer(one, decided.calibration, _inner(query), noise))
+    if not keys:
+        return query.finish(found[0], people), found[0]
+    rows = [_row(decided, key, query.finish(f, people), f) for key, f in zip(keys, found, strict=True)]
+    return rows, [tuple(f) for f in found]
+
+
+def _row(decided: Plan, key: Any, value: Answer, found: Sequence[Fraction]) -> dict[str, Any]:
+    """What is told about one group. Whether it has too few people is judged by the noisy answer."""
+    query = decided.query
+    assert isinstance(query, Grouped) and query.part.by is not None
+    if not query.sized:
+        few = isinstance(query.query, Count) and isinstance(value, float) and value < 2 * decided.rmse
+        return {query.part.by: key, "value": value, "rmse": decided.rmse, "few": few}
+    stretch = query.stretched(found) if found else 1.0
+    idle = idle_error(query, 1)  # of a mean, which is moved to the bounds
+    rmse = idle if stretch is None else min(idle, decided.rmse * stretch)
+    return {query.part.by: key, "value": value, "rmse": rmse, "few": rmse > idle / 2}
+
+
+def _inner(query: Query) -> Query:
+    return query.query if isinstance(query, Grouped) else query
 
 
 def _by_row(decided: Plan) -> bool:
-    return decided.mechanism not in NO_DATA and _mechanism(decided).way(decided.query).by_row
+    return decided.mechanism not in NO_DATA and _mechanism(decided).way(_inner(decided.query)).by_row
 
 
 def _mechanism(decided: Plan) -> Mechanism:

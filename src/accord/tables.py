@@ -7,18 +7,37 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from numbers import Real
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
 from accord import planning, release
-from accord.engines import Engine, Kind, open_source, sql
-from accord.errors import TABLE_CHANGED, LedgerError, QueryError, SourceError, SpecError, did_you_mean
+from accord.engines import Engine, Kind, Within, gather, open_source
+from accord.engines.sql import ALL, LEFT, LEVEL, OWN, PART, SQL, WORD
+from accord.errors import TABLE_CHANGED, LedgerError, PlanError, QueryError, SourceError, SpecError, did_you_mean
+from accord.groups import GroupedPlan
 from accord.planning import NEIGHBORS, Plan
-from accord.query import Additive, Algorithm, Histogram, OnGrid, Order, Query, Regression, Workload
+from accord.query import (
+    Additive,
+    Algorithm,
+    Count,
+    Extreme,
+    Grouped,
+    Histogram,
+    MeanWhere,
+    OnGrid,
+    Order,
+    Part,
+    Query,
+    Regression,
+    Rows,
+    Sum,
+    Workload,
+)
 from accord.query.regression import layout
-from accord.release import Release, WorkloadRelease
+from accord.release import GroupedRelease, Release, WorkloadRelease
 from accord.spec import LARGEST, MICRO, IntArray, Spec, read_tiers, to_float, to_micro
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan
@@ -27,7 +46,7 @@ if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.noise import Noise
 
-_LEFT = sql.LEFT
+_LEFT = LEFT
 _FEW_LEVELS = 64
 _MANY_CELLS = 1_000
 
@@ -36,6 +55,7 @@ _MANY_CELLS = 1_000
 class _Levels:
     """How the level of a row is read: a column of numbers, a column of tiers, or one number for everyone."""
 
+    sql: SQL
     expression: str
     tiers: dict[str, int] | None
     default: int | None
@@ -48,8 +68,8 @@ class _Levels:
         """SQL that is true for people who are to be read: never for those who opted out."""
         tests = [f"{self.expression} IS NULL"] if self.default else []
         if self.tiers is None:
-            tests.append(f"{self.expression} >= {sql.double(1 / MICRO)}")
-        elif names := ", ".join(sql.text(name) for name, level in self.tiers.items() if level):
+            tests.append(f"{self.expression} >= {self.sql.double(1 / MICRO)}")
+        elif names := ", ".join(self.sql.text(name) for name, level in self.tiers.items() if level):
             tests.append(f"{self.expression} IN ({names})")
         return f"({' OR '.join(tests)})" if tests else "FALSE"
 
@@ -58,8 +78,24 @@ class _Levels:
         """SQL for the level as a number: of a tier, its millionths."""
         if self.tiers is None:
             return self.expression
-        arms = " ".join(f"WHEN {self.expression} = {sql.text(name)} THEN {level}" for name, level in self.tiers.items())
+        arms = " ".join(
+            f"WHEN {self.expression} = {self.sql.text(name)} THEN {level}" for name, level in self.tiers.items()
+        )
         return f"CASE {arms} END"
+
+    @property
+    def strictness(self) -> str:
+        """SQL for a row's level as a number whose smallest is the strictest: millionths of a tier, else the level; −1: not a level, −2: none at all."""
+        if self.tiers is None:
+            x, infinite = self.expression, self.sql.double(inf)
+            default = "-2" if self.default is None else self.sql.double(to_float(self.default))
+            good = f"{x} >= 0 AND {x} <= {self.sql.double(LARGEST / MICRO)} AND {self.sql.known(x)} OR {x} = {infinite}"
+            return f"CASE WHEN {x} IS NULL THEN {default} WHEN {good} THEN {x} ELSE -1 END"
+        arms = " ".join(
+            f"WHEN {self.expression} = {self.sql.text(name)} THEN {level}" for name, level in self.tiers.items()
+        )
+        default = "-2" if self.default is None else str(self.default)
+        return f"CAST(CASE WHEN {self.expression} IS NULL THEN {default} {arms} ELSE -1 END AS BIGINT)"
 
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         """Raw levels in millionths; refuses what is not a level, with the number of people (levels are public)."""
@@ -125,6 +161,52 @@ class _Levels:
 
 
 @dataclass(frozen=True)
+class _Beside(_Levels):
+    """Of a group's rows: the strictest level of the person stands beside each."""
+
+    @property
+    def strictness(self) -> str:
+        return self.sql.quote(LEVEL)
+
+
+@dataclass(frozen=True)
+class _Strictest:
+    """Stands in for `_Levels` where a person's rows are gathered: their level is the strictest that any of them has."""
+
+    rows: _Levels
+
+    @property
+    def expression(self) -> str:
+        return self.rows.sql.quote(LEVEL)
+
+    @property
+    def read(self) -> str:
+        return f"({self.expression} >= {self.rows.sql.double(1 / MICRO) if self.rows.tiers is None else 1})"
+
+    @property
+    def number(self) -> str:
+        return self.expression
+
+    def decode(self, raw: Any, people: IntArray) -> IntArray:
+        levels = np.ma.getdata(raw)
+        bad = ~(levels >= 0)  # NaN, too: see SQL.known
+        if bad.any() and not self.rows.lenient:
+            none = int(people[levels == -2].sum())
+            if none:
+                raise SpecError(
+                    f"{none} of {people.sum()} people have a row without a level (NULL). Give default=, or leave them out of the table."
+                )
+            what = (
+                "a tier that is not declared. Declare it in tiers= (0: opted out), or correct it"
+                if self.rows.tiers is not None
+                else f"a level that is not a number from 0 to {LARGEST // MICRO}, nor inf. Correct them, or leave these people out"
+            )
+            raise SpecError(f"{people[bad].sum()} of {people.sum()} people have a row with {what}.")
+        usable = np.where(bad, 0, levels)
+        return usable.astype(np.int64) if self.rows.tiers is not None else to_micro(usable)
+
+
+@dataclass(frozen=True)
 class Left:
     """What everyone in a table has left, as a ledger knows it."""
 
@@ -139,8 +221,11 @@ class Left:
 class _LeftColumn:
     """Stands in for `_Levels` where a lent column has what everyone has left."""
 
-    expression = sql.quote(_LEFT)
-    read = f"({sql.quote(_LEFT)} > 0)"
+    expression: str
+
+    @property
+    def read(self) -> str:
+        return f"({self.expression} > 0)"
 
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         return np.asarray(raw, dtype=np.int64)
@@ -159,12 +244,14 @@ class Table:
         roster: Spec | None = None,
     ) -> None:
         self._engine, self._levels, self.user, self.neighbors = engine, levels, user, neighbors
+        self._sql = engine.sql
         self._roster = roster
         self.level_column = level_column
         self._spec: Spec | None = None
         self._identity: tuple[str, object, str] | None = None
         # Levels as they stand in the table (the first of them), and in millionths.
         self._raw: tuple[list[Any], IntArray] = ([], np.zeros(0, dtype=np.int64))
+        self._how = levels if user is None else _Strictest(levels)
 
     @property
     def columns(self) -> dict[str, Kind]:
@@ -181,8 +268,8 @@ class Table:
         if self._roster is not None:
             return self._roster
         if self._spec is None:
-            found = self._engine.fetch(sql.levels(self._engine.source, self._levels.expression))
-            self._keep(found["level"], self._levels.decode(found["level"], found["people"]), found["people"])
+            found = self._engine.fetch(self._sql.levels(self._source(), self._how.expression))
+            self._keep(found["level"], self._how.decode(found["level"], found["people"]), found["people"])
         assert self._spec is not None
         return self._spec
 
@@ -194,9 +281,11 @@ class Table:
     ) -> WorkloadPlan: ...
     def plan(
         self, query: Query | Workload, mechanism: str = "auto", share: float = 1.0, *, t: float | str | None = None
-    ) -> Plan | WorkloadPlan:
+    ) -> Plan | WorkloadPlan | GroupedPlan:
         """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value."""
         notes = self.check(query)
+        if isinstance(query, Grouped) and query.part.public:
+            return self._plan_groups(query, mechanism, share, t)
         return planning.plan(self.spec(), query, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
 
     @overload
@@ -210,6 +299,8 @@ class Table:
         ledger: Ledger | None = ...,
     ) -> Release: ...
     @overload
+    def release(self, query: GroupedPlan, *, ledger: Ledger | None = ...) -> GroupedRelease: ...
+    @overload
     def release(
         self,
         query: Workload | WorkloadPlan,
@@ -221,13 +312,13 @@ class Table:
     ) -> WorkloadRelease: ...
     def release(
         self,
-        query: Query | Plan | Workload | WorkloadPlan,
+        query: Query | Plan | Workload | WorkloadPlan | GroupedPlan,
         mechanism: str = "auto",
         share: float | None = None,
         *,
         t: float | str | None = None,
         ledger: Ledger | None = None,
-    ) -> Release | WorkloadRelease:
+    ) -> Release | WorkloadRelease | GroupedRelease:
         """Answer a query or a workload, or carry out a plan.
 
         Args:
@@ -241,7 +332,7 @@ class Table:
             BudgetError: somebody has less left than it would cost them. Nothing is spent.
             LedgerError: the ledger cannot be used, or does not know this table as it is now. Nothing is spent.
         """
-        self.check(query.query if isinstance(query, Plan) else query)
+        self.check(query.query if isinstance(query, Plan | GroupedPlan) else query)
         return release.release(self, query, mechanism, share, t=t, ledger=ledger)
 
     def check(self, query: Any) -> tuple[str, ...]:
@@ -251,19 +342,70 @@ class Table:
             return tuple(dict.fromkeys(note for part in asked for note in self.check(part)))
         if not isinstance(query, Query):
             return ()  # `plan` and `release` say so
-        sql.check(query, self._engine.columns)
-        if self.level_column in query.columns:
+        self._sql.check(query, self._engine.columns)
+        if self.user is not None and not isinstance(query, Algorithm):
+            self._source(query)  # refuses what a person's rows cannot come to
+        if isinstance(query, Grouped):
+            self._refuse_levels(query)
+            return self.check(query.query)
+        if isinstance(query, Rows) and self.user is None:
             raise QueryError(
-                f"column {self.level_column!r} holds the levels, which are public and decide everyone's weight. Look at spec() for how many have which."
+                "a number of rows needs to know whose they are. Open the table with user='…' (on the command line --user)."
             )
-        if not isinstance(query, OnGrid) or self._engine.columns[query.column] != "untyped":
-            return ()
+        whose = (
+            ("each row is one person",)
+            if self.user is None
+            else (f"a person is whoever has the same {self.user}, {_comes_to(query)}",)
+        )
+        self._refuse_levels(query)
+        if not isinstance(query, OnGrid) or isinstance(query, Rows) or self._engine.columns[query.column] != "untyped":
+            return whose
         example = (
             "number such as 1234.5 (text, 1.234,5, $5)"
             if query.kind == "number"
             else "date such as 2026-01-31 (a time zone is not read)"
         )
-        return (f"{query.column} is read from a file without types: what is not a {example} is missing",)
+        return (*whose, f"{query.column} is read from a file without types: what is not a {example} is missing")
+
+    def _plan_groups(self, query: Grouped, mechanism: str, share: float, t: float | str | None) -> GroupedPlan:
+        """A plan for each public group, from its own levels."""
+        plans = {}
+        for key, group in self._groups(query.part).items():
+            plans[key] = group.plan(query.query, mechanism, share, t=t) if group.spec().total else None
+        if all(plan is None for plan in plans.values()):
+            raise PlanError(f"nobody is in any of the groups{query.part.label}. Check the keys and the condition.")
+        return GroupedPlan(self.spec(), query, plans, planning.whole_share(share), self.neighbors)
+
+    def _groups(self, part: Part) -> dict[Any, Table]:
+        """Each public group as a table of its own."""
+        if self._roster is not None:
+            raise QueryError(
+                "with neighbors='add-remove' who is in the table is private, and so is who is in a group. Leave membership='public' out."
+            )
+        which, source = self._part(part), self._engine.source
+        if self.user is not None:
+            several = int(self._engine.fetch(self._sql.scattered(source, self.user, which))["people"][0])
+            if several:
+                raise QueryError(
+                    f"{several:,} people have rows in several of the groups, so that they would pay for each. Leave membership='public' out: everyone is then in the first of theirs."
+                )
+        groups, levels = {}, self._levels
+        for place, key in enumerate(part.keys or (None,)):
+            if self.user is None:
+                rows = self._sql.within(source, which, place)
+            else:
+                rows = gather.group(
+                    self._sql, source, self.user, self._levels.strictness, which, place, self._engine.columns
+                )
+                levels = _Beside(**vars(self._levels))
+            groups[key] = Table(Within(self._engine, rows), levels, self.user, self.neighbors, self.level_column)
+        return groups
+
+    def _refuse_levels(self, query: Query) -> None:
+        if self.level_column in query.columns:
+            raise QueryError(
+                f"column {self.level_column!r} holds the levels, which are public and decide everyone's weight. Look at spec() for how many have which."
+            )
 
     def _summary(
         self,
@@ -272,79 +414,121 @@ class Table:
         by_cell: bool = False,
         thinning: tuple[Any, Noise] | None = None,
     ) -> Summary:
-        """The exact integers behind a query, by level, or by what people have left. Private: for `release` alone.
+        """Of a query that is about everyone: see `_summaries`."""
+        return self._summaries(query, left, by_cell, thinning)[0]
+
+    def _summaries(
+        self,
+        query: Query,
+        left: Left | None = None,
+        by_cell: bool = False,
+        thinning: tuple[Any, Noise] | None = None,
+    ) -> list[Summary]:
+        """The exact integers behind a query, by level, or by what people have left; for each of its groups. Private: for `release` alone.
 
         `by_cell`: how many people have each integer, where otherwise their sum is enough. `thinning`: of the rows that are kept, by chances for each
         level of the plan.
         """
-        with self._rows(left) as (source, how, spec):
+        with self._rows(left, query) as (source, how, spec):
             if thinning is None:
                 made = self._aggregate(query, source, how, spec, by_cell)
             else:
                 with self._thinned(source, how, spec, left, *thinning) as rows:
                     made = self._aggregate(query, rows, how, spec, by_cell, thinned=True)
-        return made.regrouped(left.by_level, left.spec) if left is not None and left.by_level is not None else made
+        if left is None or left.by_level is None:
+            return made
+        return [summary.regrouped(left.by_level, left.spec) for summary in made]
+
+    def _source(self, query: Query | None = None) -> str:
+        """The people, one row each."""
+        if self.user is None:
+            return self._engine.source
+        asked, part = (query.query, self._part(query.part)) if isinstance(query, Grouped) else (query, ALL)
+        return gather.gathered(
+            self._sql, self._engine.source, self.user, self._levels.strictness, asked, self._engine.columns, part
+        )
+
+    def _part(self, part: Part) -> str:
+        return self._sql.part_of(part, self._engine.columns)
 
     @contextmanager
-    def _rows(self, left: Left | None) -> Iterator[tuple[str, _Levels | _LeftColumn, Spec | None]]:
-        """Where the rows are, how their level is read, and which Spec they must have if not the table's own."""
-        source = self._engine.source
+    def _rows(self, left: Left | None, query: Query) -> Iterator[tuple[str, _How, Spec | None]]:
+        """Where people are, one row each, how their level is read, and which Spec they must have if not the table's own.
+
+        Somebody's own algorithm gets rows as they are, of people who have one.
+        """
+        alone = isinstance(query, Algorithm) and self.user is not None
+        source = self._sql.alone(self._engine.source, str(self.user)) if alone else self._source(query)
         if left is None or left.by_person is None:
-            if self.neighbors == "add-remove" and self.user is not None:
-                source = sql.alone(source, self.user)
-            yield source, self._levels, None
+            yield source, self._levels if alone else self._how, None
             return
         secret, people, amounts = left.by_person
         with self._engine.lend({"person": people, _LEFT: amounts}) as lent:
-            yield sql.beside(source, self._person(secret), lent, _LEFT), _LeftColumn(), left.spec
+            yield (
+                self._sql.beside(source, self._person(secret), lent, _LEFT),
+                _LeftColumn(self._sql.quote(_LEFT)),
+                left.spec,
+            )
 
     def _sampled(self, query: Algorithm, left: Left | None, chances: Any, noise: Noise) -> Any:
         """The rows of people who are kept, for somebody's own algorithm."""
-        columns = ", ".join(sql.quote(name) for name in query.columns)
-        with self._rows(left) as (source, how, spec), self._thinned(source, how, spec, left, chances, noise) as rows:
+        columns = ", ".join(self._sql.quote(name) for name in query.columns)
+        with (
+            self._rows(left, query) as (source, how, spec),
+            self._thinned(source, how, spec, left, chances, noise, self.user is not None) as rows,
+        ):
             return self._engine.rows(f"SELECT {columns} FROM {rows} AS kept", query.rows)
 
     @contextmanager
     def _thinned(
         self,
         source: str,
-        how: _Levels | _LeftColumn,
+        how: _How,
         expected: Spec | None,
         left: Left | None,
         chances: Any,
         noise: Noise,
+        some: bool = False,
     ) -> Iterator[str]:
-        """The rows that are kept: each has a random word of its own, and it does not matter which."""
+        """The rows that are kept: each has a random word of its own, and it does not matter which. `some`: people may be missing."""
         spec = expected or self.spec()
         if left is not None and left.by_level is not None:  # a chance for each level of the table
             chances = np.where(left.by_level > 0, chances[np.searchsorted(left.spec.micro, left.by_level)], 0)
-        found = self._engine.fetch(sql.levels(source, how.expression))
+        found = self._engine.fetch(self._sql.levels(source, how.expression))
         micro = how.decode(found["level"], found["people"])
-        if self._roster is None and Spec(micro, found["people"]) != spec:
+        if self._roster is None and not some and Spec(micro, found["people"]) != spec:
             raise SourceError(TABLE_CHANGED)
         known = np.isin(micro, spec.micro)
         chance = np.zeros(micro.size, dtype=np.uint64)
         chance[known] = chances[np.searchsorted(spec.micro, micro[known])]
         words = noise.words(int(found["people"].sum()))
-        with self._engine.lend({sql.WORD: words}) as by_row:
+        with self._engine.lend({WORD: words}) as by_row:
             if micro.size <= _FEW_LEVELS and not isinstance(how, _LeftColumn):
-                yield sql.kept_by_case(source, how.expression, by_row, _plain(found["level"]), chance.tolist())
+                yield self._sql.kept_by_case(source, how.expression, by_row, _plain(found["level"]), chance.tolist())
                 return
             with self._engine.lend({"level": found["level"], "chance": chance}) as by_level:
-                yield sql.kept(source, how.expression, by_row, by_level)
+                yield self._sql.kept(source, how.expression, by_row, by_level)
 
     def _aggregate(
         self,
         query: Query,
         source: str,
-        how: _Levels | _LeftColumn,
+        how: _How,
         expected: Spec | None,
         by_cell: bool,
         thinned: bool = False,
-    ) -> Summary:
+    ) -> list[Summary]:
+        part, parts = ALL, 1
+        if isinstance(query, Grouped):
+            part, parts = self._part(query.part) if self.user is None else self._sql.quote(PART), query.groups
+            query = query.query
         if isinstance(query, Regression):
-            return self._moments(query, source, how, expected or self.spec(), thinned)
-        cell = sql.cell(query, self._engine.columns, how.read)
+            return self._moments(query, source, how, expected or self.spec(), thinned, part, parts)
+        cell = (
+            self._sql.cell(query, self._engine.columns, how.read)
+            if self.user is None
+            else gather.cell(self._sql, query, how.read)
+        )
         missing = query.missing_cell if isinstance(query, OnGrid) else None
         if isinstance(query, Order):
             points = query.points
@@ -353,15 +537,25 @@ class Table:
         else:
             points = query.outputs
         if by_cell or isinstance(query, Histogram | Order):
-            micro, people, cells = self._by_cell(source, how, cell, points, missing)
+            micro, people, cells, which = self._by_cell(source, how, cell, points, missing, part)
             amounts: Any = people
         else:
-            found = self._engine.fetch(sql.by_level(source, how.expression, cell, missing or 0), wide="total")
+            found = self._engine.fetch(
+                self._sql.by_level(source, how.expression, cell, missing or 0, part), wide="total"
+            )
             people, amounts = found["people"], np.array(found["total"], dtype=object)
-            micro, cells = how.decode(found["level"], people), np.zeros(people.size, dtype=np.int64)
+            micro, cells, which = (
+                how.decode(found["level"], people),
+                np.zeros(people.size, dtype=np.int64),
+                _parts(found),
+            )
             if expected is None and not self.known:
                 self._keep(found["level"], micro, people)
         spec = self.spec() if expected is None else expected
+        outside = getattr(query, "outside", None)
+        if outside is not None and part != ALL:  # everyone counts: who is not a member with this integer
+            amounts = np.where(which < 0, people if by_cell else people.astype(object) * outside, amounts)
+            cells, which = np.where((which < 0) & by_cell, outside, cells), np.zeros_like(which)
         if (
             self._roster is not None
         ):  # how many are there is private, and so is whether somebody is there who should not be
@@ -370,12 +564,28 @@ class Table:
             raise SourceError(TABLE_CHANGED)
         else:
             read = (micro > 0) & (cells >= 0)
-        kept = np.flatnonzero(read)
-        level, cells, amounts = np.searchsorted(spec.micro, micro[kept]), cells[kept], amounts[kept]
-        if isinstance(query, Additive) and query.sums > query.outputs and not by_cell:  # Σq, and Σ(span − q) beside it
-            rest = query.span * people[kept].astype(object) - amounts
+        return [
+            self._summed(query, spec, points, by_cell, micro[k], people[k], cells[k], amounts[k])
+            for k in (np.flatnonzero(read & (which == place)) for place in range(parts))
+        ]
+
+    @staticmethod
+    def _summed(
+        query: Query,
+        spec: Spec,
+        points: int,
+        by_cell: bool,
+        micro: IntArray,
+        people: IntArray,
+        cells: IntArray,
+        amounts: Any,
+    ) -> Summary:
+        level = np.searchsorted(spec.micro, micro)
+        if isinstance(query, Additive) and query.sums > query.outputs and not by_cell:
+            everyone = query.span * people.astype(object)
+            both = (2 * amounts - everyone, everyone) if isinstance(query, MeanWhere) else (amounts, everyone - amounts)
             level, points = np.concatenate((level, level)), 2
-            cells, amounts = np.concatenate((cells, cells + 1)), np.concatenate((amounts, rest))
+            cells, amounts = np.concatenate((cells, cells + 1)), np.concatenate(both)
         return Summary(spec.people, points, level, cells, amounts)
 
     @property
@@ -384,43 +594,44 @@ class Table:
         return self._engine.lends
 
     def _moments(
-        self, query: Regression, source: str, how: _Levels | _LeftColumn, spec: Spec, thinned: bool
-    ) -> Summary:
+        self, query: Regression, source: str, how: _How, spec: Spec, thinned: bool, part: str, parts: int
+    ) -> list[Summary]:
         """The sums of a regression, and the number of people last."""
-        found = self._engine.fetch(sql.moments(source, how.expression, query, self._engine.columns))
+        codes = self._sql.codes(query, self._engine.columns) if self.user is None else gather.codes(self._sql, query)
+        found = self._engine.fetch(self._sql.moments(source, how.expression, query, codes, part))
         people = found["people"]
         micro = how.decode(found["level"], people)
         if self._roster is None and not thinned and Spec(micro, people) != spec:
             raise SourceError(TABLE_CHANGED)
-        kept = np.flatnonzero(np.isin(micro, spec.micro))
-        columns = [found[f"m{k}"][kept] for k in range(len(layout(query)[1]))] + [people[kept]]
-        level = np.searchsorted(spec.micro, micro[kept])
-        return Summary(
-            spec.people,
-            len(columns),
-            np.tile(level, len(columns)),
-            np.repeat(np.arange(len(columns)), level.size),
-            np.concatenate(columns).astype(np.int64),
-        )
+        known, which = np.isin(micro, spec.micro), _parts(found)
+
+        def of(place: int) -> Summary:
+            kept = np.flatnonzero(known & (which == place))
+            columns = [found[f"m{k}"][kept] for k in range(len(layout(query)[1]))] + [people[kept]]
+            level = np.searchsorted(spec.micro, micro[kept])
+            return Summary(
+                spec.people,
+                len(columns),
+                np.tile(level, len(columns)),
+                np.repeat(np.arange(len(columns)), level.size),
+                np.concatenate(columns).astype(np.int64),
+            )
+
+        return [of(place) for place in range(parts)]
 
     def _people(self, secret: str) -> tuple[IntArray, IntArray]:
         """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
         user = self._person(secret)
-        self.spec()  # refuses levels that cannot be used, and people with several rows
+        self.spec()  # refuses levels that cannot be used, and rows of nobody
         if self._engine.columns[str(self.user)] == "number":
-            blurred = int(self._engine.fetch(sql.blurred(self._engine.source, str(self.user)))["blurred"][0])
+            blurred = int(self._engine.fetch(self._sql.blurred(self._engine.source, str(self.user)))["blurred"][0])
             if blurred:
                 raise LedgerError(
                     f"{blurred:,} ids in {self.user!r} are floating-point numbers too large to be exact, so that people cannot be told apart. "
                     "Store ids as whole numbers or text."
                 )
-        found = self._engine.fetch(sql.people(self._engine.source, user, self._levels.number))
-        raw, default = found["level"], self._levels.default or 0
-        if self._levels.tiers is not None:
-            return found["person"], np.ma.filled(raw, default).astype(np.int64)
-        micro = to_micro(np.ma.filled(raw, 0.0))
-        micro[np.ma.getmaskarray(raw)] = default
-        return found["person"], micro
+        found = self._engine.fetch(self._sql.people(self._source(), user, self._how.number))
+        return found["person"], self._how.decode(found["level"], np.ones(found["person"].size, dtype=np.int64))
 
     def _fingerprint(self, secret: str) -> str:
         """Of who is in the table with which level; never of values. Kept while the source is known to be unchanged."""
@@ -429,10 +640,8 @@ class Table:
             state is None or self._identity is None or self._identity[:2] != (secret, state)
         ):  # None: it may have changed
             user = self._person(secret)
-            found = self._engine.fetch(
-                sql.by_level(self._engine.source, self._levels.expression, user, 0), wide="total"
-            )
-            micro = self._levels.decode(found["level"], found["people"])
+            found = self._engine.fetch(self._sql.by_level(self._source(), self._how.expression, user, 0), wide="total")
+            micro = self._how.decode(found["level"], found["people"])
             if Spec(micro, found["people"]) != self.spec():
                 raise SourceError(TABLE_CHANGED)
             self._identity = (secret, state, fingerprint(micro, found["people"].tolist(), found["total"]))
@@ -451,43 +660,80 @@ class Table:
         kind = self._engine.columns[self.user]
         if kind not in ("number", "text", "untyped"):
             raise LedgerError(f"column {self.user!r} cannot tell people apart. Use a column of text or whole numbers.")
-        return sql.person(self.user, kind, secret)
+        return self._sql.person(self.user, kind, secret)
 
     def _by_cell(
-        self, source: str, how: _Levels | _LeftColumn, cell: str, cells: int, missing: int | None
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Level, people and cell of each group; −1: in no cell.
+        self, source: str, how: _How, cell: str, cells: int, missing: int | None, part: str
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Level, people, cell and part of each group; −1: in no cell, in no part.
 
         With few levels and many cells, level and cell are one small integer, which the engine groups twice as fast; that takes the levels beforehand.
         """
         self.spec()
         raw, micro = self._raw
         nowhere = cells if missing is None else missing
-        if not 0 < micro.size <= _FEW_LEVELS or cells < _MANY_CELLS or isinstance(how, _LeftColumn):
-            found = self._engine.fetch(sql.by_level_and_cell(source, how.expression, cell))
+        few = 0 < micro.size <= _FEW_LEVELS and cells >= _MANY_CELLS and part == ALL
+        if not few or isinstance(how, _LeftColumn):
+            found = self._engine.fetch(self._sql.by_level_and_cell(source, how.expression, cell, part))
             group = np.ma.filled(found["cell"], nowhere).astype(np.int64)
             levels, people = how.decode(found["level"], found["people"]), found["people"]
         else:
-            found = self._engine.fetch(sql.by_code(source, how.expression, raw, cell, nowhere, cells))
+            found = self._engine.fetch(self._sql.by_code(source, how.expression, raw, cell, nowhere, cells))
             group, codes = np.divmod(found["code"].astype(np.int64), micro.size + 1)
             if (codes == micro.size).any():  # a level that was not there before
                 raise SourceError(TABLE_CHANGED)
             levels, people = micro[codes], found["people"]
-        return levels, people, np.where(group == cells, -1, group)
+        return levels, people, np.where(group == cells, -1, group), _parts(found)
 
     def _keep(self, raw: Any, micro: IntArray, people: IntArray) -> None:
         if self.user is not None:
-            extra = int(self._engine.fetch(sql.repeated(self._engine.source, self.user))["extra"][0])
+            extra = int(
+                self._engine.fetch(gather.nobodys(self._sql, self._engine.source, self.user, self._engine.columns))[
+                    "extra"
+                ][0]
+            )
             if extra:
                 raise SourceError(
-                    f"{extra} rows are of a person who has another row, or of nobody ({self.user!r} is NULL). "
-                    "One row is one person here: reduce the table to one row a person first."
+                    f"{extra} rows are of nobody ({self.user!r} is NULL). Say whose they are, or leave them out of the table."
                 )
         self._raw = (_plain(raw[: _FEW_LEVELS + 1]), micro)
         self._spec = Spec(micro, people, self._levels.tiers)
 
     def __repr__(self) -> str:
         return f"<Table of {len(self._engine.columns)} columns; neighbors: {self.neighbors}>"
+
+
+def _parts(found: Mapping[str, Any]) -> IntArray:
+    """Which part each entry of a result is of; −1: of none."""
+    return (
+        np.ma.filled(found["part"], -1).astype(np.int64)
+        if "part" in found
+        else np.zeros(found["people"].size, dtype=np.int64)
+    )
+
+
+def _comes_to(query: Query) -> str:
+    """What becomes of a person's rows, in words."""
+    match query:
+        case Algorithm():
+            return "and only people with one row are read"
+        case Rows():
+            return "and counts for as many rows as they have"
+        case Sum():
+            return "and counts with the sum of their rows"
+        case Extreme():
+            return f"and counts with their {'smallest' if query.statistic == 'min' else 'largest'} value"
+        case Count():
+            return "and is counted if any of their rows meets the condition"
+        case Histogram() if not query.edges:
+            return "and is in the first declared category that any of their rows has"
+        case Regression():
+            return "and counts with the mean of their rows, and their first declared category"
+        case _:
+            return "and counts with the mean of their rows"
+
+
+_How: TypeAlias = _Levels | _Strictest | _LeftColumn
 
 
 def _plain(raw: Any) -> list[Any]:
@@ -520,11 +766,13 @@ def table(
     """Open a table of people who each have a level.
 
     Args:
-        source: a path or glob (Parquet, CSV), a pandas, polars or Arrow table, a DuckDB relation, or a dict of arrays.
+        source: a path or glob (Parquet, CSV), a pandas, polars or Arrow table, a DuckDB relation, a dict of arrays, a Spark DataFrame or
+            "spark://catalog.table", or "postgresql://user@host/database?table=schema.name".
         epsilon: the column of levels: numbers, or names of `tiers`. A number: the level of everyone.
         tiers: {name: level}; 0 for opted out, inf for public.
         default: the tier or level of people who have none (NULL). Without it they are refused.
-        user: the column that says who a row is of. It is checked that everyone has one row.
+        user: the column that says who a row is of. A person's rows come to one number (their mean for a mean, their sum for a sum, …: docs/how-it-works.md), and
+            the strictest of their levels counts.
         neighbors: "replace": one person's value changes; who is in the table, and their levels, are public. "add-remove": one person comes
             or goes; then who is in the table is private, and `roster` says how many could be, of each level.
         roster: with add-remove, the public Spec of everyone who could be in the table. People of other levels are not read.
@@ -549,7 +797,7 @@ def table(
             else "roster= says who could be in a table whose members are private. Add neighbors='add-remove', or leave it out."
         )
     engine = open_source(source)
-    if taken := [name for name in engine.columns if name.lower() in sql.OWN]:
+    if taken := [name for name in engine.columns if name.lower() in (*OWN, *gather.OWN)]:
         raise SourceError(f"the column name {taken[0]!r} is accord's own. Rename it.")
     if not isinstance(epsilon, (str, Real)):
         raise SpecError(
@@ -562,14 +810,18 @@ def table(
     for name in (None if isinstance(epsilon, Real) else epsilon, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
-    levels = _levels(engine.columns, epsilon, tiers, default)
+    levels = _levels(engine.sql, engine.columns, epsilon, tiers, default)
     if roster is not None:
         levels = replace(levels, lenient=True)
     return Table(engine, levels, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)
 
 
 def _levels(
-    columns: Mapping[str, Kind], epsilon: str | float, tiers: Mapping[Any, float] | None, default: str | float | None
+    sql: SQL,
+    columns: Mapping[str, Kind],
+    epsilon: str | float,
+    tiers: Mapping[Any, float] | None,
+    default: str | float | None,
 ) -> _Levels:
     declared = None if tiers is None else read_tiers(tiers)
     fallback: int | None = None
@@ -592,21 +844,21 @@ def _levels(
             raise SpecError(
                 "epsilon= is one number for everyone, so tiers= has no meaning. Name the column of tiers, or leave tiers= out."
             )
-        return _Levels(sql.double(to_float(int(to_micro(epsilon)))), None, None)
+        return _Levels(sql, sql.double(to_float(int(to_micro(epsilon)))), None, None)
     kind, name = columns[epsilon], sql.quote(epsilon)
     if declared is not None:
         if kind == "other":
             raise SpecError(
                 f"column {epsilon!r} is of a kind that cannot name tiers. Use a column of text or whole numbers."
             )
-        return _Levels(f"({sql.letters(epsilon)})", declared, fallback)
+        return _Levels(sql, f"({sql.letters(epsilon)})", declared, fallback)
     if kind == "untyped":  # text that is not a number, or too large for one, becomes NaN, which is refused
         number = sql.number(epsilon, kind)
         spelled = f"lower(trim({name})) IN ('inf', '+inf', 'infinity', '+infinity')"
-        level = f"CASE WHEN isfinite({number}) OR {spelled} THEN {number} ELSE CAST('nan' AS DOUBLE) END"
-        return _Levels(f"(CASE WHEN {name} IS NOT NULL THEN {level} END)", None, fallback)
+        level = f"CASE WHEN {sql.known(number)} OR {spelled} THEN {number} ELSE CAST('nan' AS DOUBLE) END"
+        return _Levels(sql, f"(CASE WHEN {name} IS NOT NULL THEN {level} END)", None, fallback)
     if kind != "number":
         raise SpecError(
             f"column {epsilon!r} holds no numbers. If it names tiers, declare them: tiers={{'strict': 0.1, 'public': inf}}."
         )
-    return _Levels(f"CAST({name} AS DOUBLE)", None, fallback)
+    return _Levels(sql, sql.number(epsilon, kind), None, fallback)

@@ -57,7 +57,7 @@ class WorkloadPlan:
     @property
     def spent(self) -> IntArray:
         """What all questions together charge each level, in millionths."""
-        total = _sum([part.calibration.charges for part in self.parts])
+        total = _sum([part.cost for part in self.parts])
         total.flags.writeable = False
         return total
 
@@ -140,7 +140,7 @@ def _pass_on(plans: tuple[Plan, ...], whole: IntArray, part: Any, workload: Work
     for _ in range(_ROUNDS):
         improved = False
         for k in sorted(range(len(kept)), key=lambda k: -_error(kept[k], workload, k)):
-            others = _sum([p.calibration.charges for j, p in enumerate(kept) if j != k])
+            others = _sum([p.cost for j, p in enumerate(kept) if j != k])
             budget = np.where(whole == PUBLIC, PUBLIC, whole - np.where(whole == PUBLIC, 0, others))
             if not budget.any():
                 continue

@@ -233,7 +233,6 @@ def test_bad_p_is_refused(p, words):
         ((DAY(2020, 1, 1), DAY(2020, 1, 31)), {"step": 7}, "does not fit"),
         ((DAY(2020, 1, 1), DAY(2020, 1, 31)), {"missing": 3}, "must be a date"),
         ((0, 10), {"missing": 11}, "lies outside the bounds"),
-        ((0, 10), {"missing": "exclude"}, "would make the number of people private"),
         (5, {}, "is not a pair"),
     ],
 )

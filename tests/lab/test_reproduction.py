@@ -115,14 +115,19 @@ def test_usage(args, tmp_path):
     assert ran.exit_code == 2 and not list(tmp_path.iterdir())
 
 
-def test_ctrl_c_ends_everyone(tmp_path):
-    """The command ends soon, and no process works on."""
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_when_the_command_ends_everyone_does(tmp_path, how):
+    """By Ctrl-C soon and politely, or killed: no process works on."""
     command = [sys.executable, "-m", "accord.cli", "reproduce", "J-fig2", "--jobs", "2", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     time.sleep(6)
-    os.kill(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=20)
-    assert process.returncode == 1 and b"Aborted" in said and b"Traceback" not in said
+    os.kill(process.pid, how)
+    process.wait(timeout=20)
+    assert process.returncode == (1 if how == signal.SIGINT else -signal.SIGKILL)
+    if how == signal.SIGINT:
+        said = process.stderr.read()
+        assert b"Aborted" in said and b"Traceback" not in said
+    process.stderr.close()
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         try:

@@ -382,7 +382,7 @@ MORE = {
     "more than the roster has": [(f"e{k}", 2.0, 2.0) for k in range(20)],
 }
 READ = {
-    "on the roster": 1, "a missing value": 1, "one more of a": -1, "more than the roster has": 20,
+    "on the roster": 1, "a missing value": 1, "twice": 1, "twice, at two levels": 1, "more than the roster has": 20,
 }  # fmt: skip
 
 

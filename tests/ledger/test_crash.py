@@ -163,7 +163,9 @@ def keep_one_thread():
     tables = {"old": table(LEVELS), "new": table(NEW_LEVELS), "staff": table(STAFF)}
     for opened in tables.values():
         opened.spec()
-    assert len(list(Path("/proc/self/task").iterdir())) == 1
+    deadline = time.monotonic() + 5
+    while len(list(Path("/proc/self/task").iterdir())) > 1:  # the thread that waited for a query is just about to end
+        assert time.monotonic() < deadline
     return tables
 
 
@@ -267,13 +269,13 @@ def action(store, url, scenario, tables):
 def act(do, marks, kill_at=None):
     """Do it, and leave marks in a file: when values are read, when it is answered, and the lines if nothing kills it."""
     log = os.open(marks, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    summary = accord.tables.Table._summary
+    summary = accord.tables.Table._summaries
 
     def reading(*given):
         os.write(log, b"read\n")
         return summary(*given)
 
-    accord.tables.Table._summary = reading
+    accord.tables.Table._summaries = reading
     lines = []
     home = Path(accord.__file__).parent
     files = {str(path): path.name for path in (*(home / "ledger").glob("*.py"), home / "release.py")}

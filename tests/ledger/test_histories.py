@@ -381,7 +381,7 @@ class Histories(RuleBasedStateMachine):
 def _broken(table, error):
     """A table whose values cannot be read; all else is there."""
     broken = copy(table)
-    broken._summary = Mock(side_effect=error)
+    broken._summaries = Mock(side_effect=error)
     return broken
 
 
@@ -565,7 +565,7 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
             assert release._answer(plan, found, Fixed()) == release._answer(plan, wanted, Fixed())
     for query in QUERIES.values():  # and the ledger itself says so
         plan = accord.plan(ledger.remaining(table), query, "minimum", 0.01)
-        with patch.object(accord.Table, "_summary", autospec=True, side_effect=accord.Table._summary) as read:
+        with patch.object(accord.Table, "_summaries", autospec=True, side_effect=accord.Table._summaries) as read:
             table.release(plan, ledger=ledger)
         (_, asked, handed, *_), _ = read.call_args
         assert asked == query and same(handed.spec, plan.spec)

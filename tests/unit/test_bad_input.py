@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import accord
+from accord.engines import SUPPORTED
 from accord.errors import AccordError, PlanError, QueryError, SourceError, SpecError
 
 MEAN = accord.mean("v", bounds=(0, 100), step=1)
 RULE = "A level is a number ≥ 0 (0: opted out), or inf (public)."
-FORMS = "A table is made from a path or glob of Parquet or CSV files, a pandas, polars or Arrow table, a DuckDB relation, or a dict of arrays."
+FORMS = f"A table is made from {SUPPORTED}."
 BOUNDS_RULE = "Give (low, high) with low < high, from public knowledge, never from the data."
 SHARE_RULE = "is not a fraction of a level. Give a number above 0 (at least a millionth) and at most 1."
 
@@ -218,8 +219,8 @@ SOURCES = {
     "there is no file 'no/such.parquet'. Check the path; a pattern such as 'people/*.parquet' names several files.": lambda: (
         accord.table("no/such.parquet", epsilon="e")
     ),
-    "1 rows are of a person who has another row, or of nobody ('v' is NULL). One row is one person here: reduce the table to one row a person first.": (
-        lambda: people(v=[1, 1, 2], user="v").spec()
+    "1 rows are of nobody ('v' is NULL). Say whose they are, or leave them out of the table.": (
+        lambda: people(v=[1, None, 2], user="v").spec()
     ),
 }
 
@@ -367,7 +368,7 @@ FAILING = {
     "objects without text": lambda folder: mixed(Unprintable(), "b").release(
         accord.histogram("v", categories=["a", "b"]), "minimum"
     ),
-    "users": lambda folder: people(v=[TEXT, TEXT, "b"], user="v").spec(),
+    "users": lambda folder: people(v=[TEXT, None, "b"], user="v").spec(),
     "levels": lambda folder: people(e=[1, nan, 2], v=[NUMBER, NUMBER, NUMBER]).release(MEAN),
     "engine's own error": lambda folder: accord.table(
         duckdb.connect().sql(f"SELECT 1.0 AS e, error('{TEXT}')::DOUBLE AS v"), epsilon="e"

@@ -187,7 +187,7 @@ def test_a_refusal_as_json_is_a_document():
         (["plan", PEOPLE, "mean", *LEVELS], "mean needs a COLUMN"),
         (["plan", PEOPLE, "mean", "income", *LEVELS], "mean needs --bounds LO HI"),
         (["plan", PEOPLE, "count", "income", *LEVELS], "COLUMN has no meaning for count"),
-        (["plan", PEOPLE, *MEAN, "--where", "age > 3", *LEVELS], "--where has no meaning for mean"),
+        (["plan", PEOPLE, *MEAN, "--max", "3", *LEVELS], "--max has no meaning for mean"),
         (["plan", PEOPLE, "mode", "income", *LEVELS], "'mode' is not one of"),
         (["plan", PEOPLE, *MEAN], "Missing option '--epsilon'"),
     ],

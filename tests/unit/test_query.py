@@ -127,9 +127,8 @@ def test_without_a_step_there_are_a_million_cells(make):
 @pytest.mark.parametrize(
     ("missing", "says"),
     [
-        (-1, "missing=-1 lies outside the bounds. Give a number within them, or 'middle'."),
+        (-1, "missing=-1 lies outside the bounds. Give a number within them, 'middle', or 'exclude'."),
         (10.5, "missing=10.5 lies outside the bounds."),
-        ("exclude", "missing='exclude' would make the number of people private. Give a number within the bounds, or 'middle'."),
         ("zero", "missing is 'zero'. It must be a finite number."),
         (nan, "missing is nan. It must be a finite number."),
         (None, "missing is None. It must be a finite number."),

@@ -198,7 +198,7 @@ def test_a_figure_is_written(tmp_path):
         ([*INCOME, "--on", "age=18..85,age=0..100"], "'age'"),
         ([*INCOME, "--on", "age=18..85,age=1|2"], "'age'"),
         ([*INCOME, "--on", "age=18..85,income=0..5"], "'income'"),
-        ([*ASKED, "--where", "age > 3"], "--where has no meaning for regression"),
+        ([*ASKED, "--max", "3"], "--max has no meaning for regression"),
         ([*ASKED, "--p", "0.5"], "--p has no meaning for regression"),
         ([*ASKED, "--categories", "a,b"], "--categories has no meaning for regression"),
         (["mean", "income", "--bounds", "0", "1", "--on", ON], "--on has no meaning for mean"),

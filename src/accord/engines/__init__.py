@@ -5,11 +5,16 @@ A source is recognised by where its type comes from, without importing anything 
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from accord.errors import SourceError
+
+if TYPE_CHECKING:
+    from accord.engines.sql import SQL
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "date", "timestamp", "untyped", "other"]
 """What a column holds. "untyped": text of a file that has no types (CSV); what cannot be read as a number is missing."""
@@ -19,6 +24,8 @@ class Engine(Protocol):
     """An opened source."""
 
     columns: dict[str, Kind]
+    sql: SQL
+    """How the engine's SQL is written."""
     source: str
     """The source as it stands after FROM."""
 
@@ -42,8 +49,39 @@ class Engine(Protocol):
         ...
 
 
+_WATCHER: ContextVar[Callable[[float], None] | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(by: Callable[[float], None]) -> Iterator[None]:
+    """While this lasts, `by` is told every now and then how many percent of a long scan are done."""
+    before = _WATCHER.set(by)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(before)
+
+
+def tell(percent: float) -> None:
+    """For engines: how far a scan is."""
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(percent)
+
+
+class Within:
+    """A part of an opened source: everything is the source's own but the rows."""
+
+    def __init__(self, engine: Engine, source: str) -> None:
+        self._engine, self.source = engine, source
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
 SUPPORTED = (
-    "a path or glob of Parquet or CSV files, a pandas, polars or Arrow table, a DuckDB relation, or a dict of arrays"
+    "a path or glob of Parquet or CSV files, a pandas, polars or Arrow table, a DuckDB relation, a dict of arrays, "
+    "a Spark DataFrame, spark://catalog.table, or postgresql://…?table=name"
 )
 
 
@@ -53,8 +91,16 @@ def open_source(source: Any) -> Engine:
     Raises:
         SourceError: nothing here can read it.
     """
+    if isinstance(source, str) and source.startswith(("postgresql://", "postgres://")):
+        from accord.engines.postgres import Postgres
+
+        return Postgres.url(source)
     from accord.engines.duckdb import DuckDB
 
+    if isinstance(source, str) and source.startswith("spark://"):
+        from accord.engines.spark import Spark
+
+        return Spark.table(source)
     if isinstance(source, (str, Path)):
         return DuckDB.files(source)
     if isinstance(source, dict):
@@ -71,5 +117,9 @@ def open_source(source: Any) -> Engine:
             return DuckDB.arrow(source)
         case "duckdb", "DuckDBPyRelation":
             return DuckDB.relation(source)
+        case "pyspark", "DataFrame":
+            from accord.engines.spark import Spark
+
+            return Spark.frame(source)
         case _:
             raise SourceError(f"cannot read a {type(source).__qualname__}. A table is made from {SUPPORTED}.")

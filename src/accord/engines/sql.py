@@ -13,24 +13,351 @@ from typing import Any
 
 from accord.engines import Kind
 from accord.errors import QueryError, did_you_mean
-from accord.query import Category, Count, Histogram, Numeric, OnGrid, Query, Regression, where
+from accord.query import Category, Count, Grouped, Histogram, Numeric, OnGrid, Part, Query, Regression, Rows, where
 from accord.query.regression import Q, layout
 
 LEFT, PERSON = "__accord_left__", "__accord_person__"
-LEVEL, WORD, _RAW = "__accord_level__", "__accord_word__", "__accord_raw__"
-OWN = (LEFT, PERSON, LEVEL, WORD, _RAW)
+LEVEL, PART, WORD, _RAW = "__accord_level__", "__accord_part__", "__accord_word__", "__accord_raw__"
+OWN = (LEFT, PERSON, LEVEL, PART, WORD, _RAW)
 """Names that stand beside a table's own columns."""
+ALL = "0"
+"""The part of a row where there are no parts."""
 
 
-def quote(name: str) -> str:
-    """A column's name: any text is just a name."""
-    _printable(name)
-    return '"' + name.replace('"', '""') + '"'
+class SQL:
+    """The SQL of one engine; this is DuckDB's. Another engine overrides how things are written, not what they mean."""
 
+    DOUBLE, WIDE = "DOUBLE", "HUGEINT"
+    """A double, and whole numbers of at least 38 digits."""
 
-def text(value: str) -> str:
-    _printable(value)
-    return "'" + value.replace("'", "''") + "'"
+    def attempt(self, x: str, kind: str) -> str:
+        """A cast that cannot fail: NULL where it does not work."""
+        return f"TRY_CAST({x} AS {kind})"
+
+    def whole(self, x: str) -> str:
+        """A double that is a whole number, as a BIGINT."""
+        return self.attempt(x, "BIGINT")
+
+    def added(self, x: str) -> str:
+        """The sum of whole numbers, however large."""
+        return f"SUM({x})"
+
+    def steps(self, x: str, low: float, factor: float) -> str:
+        """How many steps of 1/factor a double lies above `low`, rounded; only where it lies so near that a step can tell."""
+        return f"FLOOR(({x} - {self.double(low)}) * {self.double(factor)} + 0.5)"
+
+    def divided(self, a: str, b: str) -> str:
+        """The quotient of positive whole numbers, rounded down."""
+        return f"({a}) // ({b})"
+
+    def quote(self, name: str) -> str:
+        """A column's name: any text is just a name."""
+        _printable(name)
+        return '"' + name.replace('"', '""') + '"'
+
+    def text(self, value: str) -> str:
+        _printable(value)
+        return "'" + value.replace("'", "''") + "'"
+
+    def double(self, value: float) -> str:
+        return f"CAST('{value!r}' AS {self.DOUBLE})"
+
+    def number(self, column: str, kind: Kind) -> str:
+        """A column as a double."""
+        x = self.quote(column)
+        return self.attempt(x, self.DOUBLE) if kind == "untyped" else f"CAST({x} AS {self.DOUBLE})"
+
+    def moment(self, column: str) -> str:
+        """A column of dates or timestamps as a moment, to be compared with `instant`; NULL where it is missing or too far away."""
+        return self.attempt(self.quote(column), "TIMESTAMP")
+
+    def instant(self, value: str) -> str:
+        """A moment, from ISO text."""
+        return f"TIMESTAMP {self.text(value)}"
+
+    def seconds(self, column: str, kind: str) -> str:
+        """A timestamp as seconds since 1970, or its day's; NULL where it is missing, infinite or too far away."""
+        moment = self.moment(column)
+        return f"CAST(EXTRACT(EPOCH FROM {f'CAST({moment} AS DATE)' if kind == 'date' else moment}) AS {self.DOUBLE})"
+
+    def letters(self, column: str) -> str:
+        """A column as text, compared letter by letter whatever its collation."""
+        return f'CAST({self.quote(column)} AS VARCHAR) COLLATE "binary"'
+
+    def by_level(self, source: str, level: str, cell: str, missing: int, part: str = ALL) -> str:
+        """People and the sum of their cells, for each raw level and part. A NULL cell counts as `missing` (NaN can come through: see `known`)."""
+        return (
+            f"SELECT {_by(part)}, COUNT(*) AS people, COALESCE({self.added('cell')}, 0) + {missing} * (COUNT(*) - COUNT(cell)) AS total "
+            f"FROM (SELECT {level} AS level, {part} AS part, {cell} AS cell FROM {source}) AS cells GROUP BY {_by(part)}"
+        )
+
+    def by_level_and_cell(self, source: str, level: str, cell: str, part: str = ALL) -> str:
+        """People for each raw level, part and cell."""
+        return (
+            f"SELECT {_by(part)}, cell, COUNT(*) AS people "
+            f"FROM (SELECT {level} AS level, {part} AS part, {cell} AS cell FROM {source}) AS cells GROUP BY {_by(part)}, cell"
+        )
+
+    def by_code(self, source: str, level: str, raw: list[Any], cell: str, nowhere: int, cells: int) -> str:
+        """People for each code = cell·(L + 1) + which of the L raw levels; L for another level, `nowhere` for a NULL cell."""
+        tests = (f"{self.is_level('level', x)} THEN {k}" for k, x in enumerate(raw))
+        which = f"CASE {' '.join(f'WHEN {test}' for test in tests)} ELSE {len(raw)} END" if raw else "0"
+        kind = "INTEGER" if (cells + 1) * (len(raw) + 1) < 2**31 else "BIGINT"
+        return (
+            f"SELECT code, COUNT(*) AS people FROM (SELECT CAST(COALESCE(cell, {nowhere}) AS {kind}) * {len(raw) + 1} + {which} AS code "
+            f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells) AS codes GROUP BY code"
+        )
+
+    def part_of(self, part: Part, columns: Mapping[str, Kind]) -> str:
+        """Which part a row is of, as SQL: the place of its key, 0 where there is only a condition; NULL: none."""
+        place = ALL if part.by is None else self.place(part.by, columns[part.by], part.keys)
+        return place if part.condition is None else f"CASE WHEN {self.render(part.condition, columns)} THEN {place} END"
+
+    def place(self, column: str, kind: Kind, values: tuple[Any, ...]) -> str:
+        """Which of the values a column has, as its place among them; NULL: none."""
+        arms = (f"WHEN {self.equal(column, kind, value)} THEN {k}" for k, value in enumerate(values))
+        return f"CASE {' '.join(arms)} END"
+
+    def within(self, source: str, part: str, place: int) -> str:
+        """The rows of one part."""
+        return f"(SELECT * FROM {source} WHERE {part} = {place})"
+
+    def scattered(self, source: str, user: str, part: str) -> str:
+        """How many people have rows in several parts."""
+        return (
+            f"SELECT COUNT(*) AS people FROM (SELECT {self.quote(user)} FROM {source} GROUP BY {self.quote(user)} "
+            f"HAVING MIN({part}) <> MAX({part})) AS several"
+        )
+
+    def levels(self, source: str, level: str) -> str:
+        """People for each raw level. No value is read."""
+        return f"SELECT level, COUNT(*) AS people FROM (SELECT {level} AS level FROM {source}) AS levels GROUP BY level"
+
+    def person(self, user: str, kind: Kind, secret: str) -> str:
+        """Who a row is of, as a keyed hash of 63 bits. Ids are compared as text without outer blanks and a trailing .0, so that 7, 7.0 and ' 7' are one.
+
+        The secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or extend it.
+        """
+        name = f"CAST({self.quote(user)} AS VARCHAR)"
+        if kind == "text" or kind == "untyped":
+            name = f"nfc_normalize({name})"
+        if kind == "number":  # 1e16 is 10000000000000000
+            whole = f"CASE WHEN {self.quote(user)} = FLOOR({self.quote(user)}) THEN TRY_CAST({self.quote(user)} AS HUGEINT) END"
+            name = f"COALESCE(CAST({whole} AS VARCHAR), {name})"
+        name = f"regexp_replace(trim({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
+        return f"CAST(CAST('0x' || substr(sha256({self.text(secret)} || {name}), 1, 16) AS UBIGINT) >> 1 AS BIGINT)"
+
+    def blurred(self, source: str, user: str) -> str:
+        """How many ids are floating-point numbers that do not tell one whole number from the next."""
+        size = f"abs(CAST({self.quote(user)} AS DOUBLE))"
+        return (
+            f"SELECT COUNT(*) AS blurred FROM {source} WHERE (typeof({self.quote(user)}) = 'FLOAT' AND NOT {size} < 16777216) "
+            f"OR (typeof({self.quote(user)}) = 'DOUBLE' AND NOT {size} < 9007199254740992)"
+        )
+
+    def people(self, source: str, person: str, level: str) -> str:
+        """Every person with their level."""
+        return f"SELECT {person} AS person, {level} AS level FROM {source}"
+
+    def beside(self, source: str, person: str, lent: str, column: str) -> str:
+        """The source with a column of a lent table, matched by person."""
+        return (
+            f"(SELECT source.*, lent.{self.quote(column)} FROM (SELECT *, {person} AS {self.quote(PERSON)} FROM {source}) AS source "
+            f"JOIN {lent} AS lent ON lent.person = source.{self.quote(PERSON)})"
+        )
+
+    def moments(self, source: str, level: str, query: Regression, codes: list[list[str]], part: str = ALL) -> str:
+        """People and the sums of `query.regression.layout` for each raw level and part, as whole numbers in units of Q²; the number of people last."""
+        target, *features = codes
+        coded = [code for feature in features for code in feature]
+        inner = ", ".join(f"{code} AS x{j}" for j, code in enumerate(coded))
+        names = ["y" if j < 0 else f"x{j}" for entry in layout(query)[1] for j in entry.columns]
+        sums, at = [], 0
+        for k, entry in enumerate(layout(query)[1]):
+            factors = names[at : at + len(entry.columns)]
+            at += len(entry.columns)
+            factor = f"{Q} * " if len(factors) == 1 else ""
+            sums.append(f"CAST(COALESCE({factor}{self.added(' * '.join(factors))}, 0) AS BIGINT) AS m{k}")
+        return (
+            f"SELECT {_by(part)}, COUNT(*) AS people, {', '.join(sums)} FROM (SELECT {level} AS level, {part} AS part, {target[0]} AS y, {inner} "
+            f"FROM {source}) AS coded GROUP BY {_by(part)}"
+        )
+
+    def codes(self, query: Regression, columns: Mapping[str, Kind]) -> list[list[str]]:
+        """The codes of a row, as SQL: of the target, then of each feature."""
+        return [self._codes(feature, columns) for feature in (query.target, *query.features)]
+
+    def _codes(self, feature: Numeric | Category, columns: Mapping[str, Kind]) -> list[str]:
+        """A value as integers in −Q … Q: see query/regression.py."""
+        if isinstance(feature, Category):
+            # the first value that it equals: two dummies are never set together, however values are spelled
+            tests = (self.equal(feature.column, columns[feature.column], value) for value in feature.values)
+            which = f"CASE {' '.join(f'WHEN {test} THEN {k}' for k, test in enumerate(tests))} ELSE 0 END"
+            return [
+                f"CAST(CASE WHEN {which} = {k} THEN {Q} ELSE {-Q} END AS INTEGER)"
+                for k in range(1, len(feature.values))
+            ]
+        x = self.number(feature.column, columns[feature.column])
+        low, high = self.double(float(feature.low)), self.double(float(feature.high))
+        steps = self.steps(x, float(feature.low), 2 * Q / (float(feature.high) - float(feature.low)))
+        # LEAST: the product may be rounded beyond the end
+        return [
+            f"CAST(CASE WHEN {x} >= {low} AND {x} < {high} AND {self.known(x)} THEN LEAST({steps}, {2 * Q}) - {Q} "
+            f"WHEN {x} >= {high} AND {self.known(x)} THEN {Q} WHEN {x} < {low} AND {self.known(x)} THEN {-Q} ELSE 0 END AS INTEGER)"
+        ]
+
+    def kept(self, source: str, level: str, words: str, chances: str) -> str:
+        """The rows of a source whose random word, one for each row in whatever order, is below the chance of their level, from a table of chances."""
+        matched = (
+            f"SELECT source.*, chances.chance AS {self.quote(LEVEL)} FROM (SELECT *, {level} AS {self.quote(_RAW)} FROM {source}) AS source "
+            f"JOIN {chances} AS chances ON chances.level IS NOT DISTINCT FROM source.{self.quote(_RAW)}"
+        )
+        return f"(SELECT * FROM ({matched}) POSITIONAL JOIN {words} AS words WHERE {self.quote(WORD)} < {self.quote(LEVEL)})"
+
+    def kept_by_case(self, source: str, level: str, words: str, raw: list[Any], chances: list[int]) -> str:
+        """`kept` for few levels, three times as fast."""
+        tests = " ".join(f"WHEN {self.is_level(level, x)} THEN {c}" for x, c in zip(raw, chances, strict=True))
+        chance = f"CAST(CASE {tests} ELSE 0 END AS UBIGINT)" if raw else "0"
+        return f"(SELECT source.* FROM {source} AS source POSITIONAL JOIN {words} AS words WHERE {self.quote(WORD)} < {chance})"
+
+    def is_level(self, level: str, raw: Any) -> str:
+        return (
+            f"{level} IS NULL"
+            if raw is None
+            else f"{level} = {self.text(raw) if isinstance(raw, str) else self.double(raw)}"
+        )
+
+    def alone(self, source: str, user: str) -> str:
+        """The source without people who have several rows, or no name: nobody else's rows decide about anyone's."""
+        return f"(SELECT * FROM {source} WHERE {self.quote(user)} IS NOT NULL QUALIFY COUNT(*) OVER (PARTITION BY {self.quote(user)}) = 1)"
+
+    def check(self, query: Query, columns: Mapping[str, Kind]) -> None:
+        """Refuse what the columns' kinds cannot answer. Looks at names and kinds, never at values."""
+        for column in query.columns:
+            if column not in columns:
+                raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
+        match query:
+            case Regression():
+                for part in (query.target, *query.features):
+                    if isinstance(part, Category):
+                        for category in part.values:
+                            self.equal(part.column, columns[part.column], category)
+                    else:
+                        _need("number", part.column, columns[part.column], query.statistic)
+            case Rows():
+                pass
+            case OnGrid() | Histogram(edges=(_, *_)):
+                _need(
+                    query.kind if isinstance(query, OnGrid) else "number",
+                    query.column,
+                    columns[query.column],
+                    query.statistic,
+                )
+            case Histogram():
+                for category in query.categories:
+                    self.equal(query.column, columns[query.column], category)
+            case Count(condition=condition) if condition is not None:
+                self.render(condition, columns)
+            case Grouped():
+                self.check(query.query, columns)
+                self.part_of(query.part, columns)
+
+    def cell(self, query: Query, columns: Mapping[str, Kind], read: str) -> str:
+        """The integer of a row, as SQL: a value's cell, 1 or 0, or which cell of a histogram (NULL: none).
+
+        `read` is true for people who have not opted out. Nobody else's value decides anything: they all get the same integer, in a
+        group of their own, which is dropped. It stands last in each arm because that is the fastest place for it.
+        """
+        match query:
+            case OnGrid():
+                x = (
+                    self.number(query.column, columns[query.column])
+                    if query.kind == "number"
+                    else self.seconds(query.column, query.kind)
+                )
+                low, high = self.double(float(query.low)), self.double(float(query.high))
+                return (
+                    f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN {self.whole(self.steps(x, float(query.low), query.inverse))} "
+                    f"WHEN {x} >= {high} AND {self.known(x)} AND {read} THEN {query.span} "
+                    f"WHEN {x} < {low} AND {self.known(x)} AND {read} THEN 0 ELSE {query.missing_cell} END"
+                )
+            case Count(condition=None):
+                return "1"
+            case Count(condition=condition) if condition is not None:
+                return f"CASE WHEN {self.render(condition, columns)} AND {read} THEN 1 ELSE 0 END"
+            case Histogram() if query.edges:
+                x = self.finite(query.column, columns[query.column])
+                arms = " ".join(
+                    f"WHEN {x} < {self.double(float(edge))} THEN {k}" for k, edge in enumerate(query.edges[1:-1])
+                )
+                return f"CASE WHEN NOT {read} THEN NULL WHEN {x} IS NULL THEN {query.missing} {arms} ELSE {len(query.edges) - 2} END"
+            case Histogram():
+                arms = " ".join(
+                    f"WHEN {self.equal(query.column, columns[query.column], c)} AND {read} THEN {k}"
+                    for k, c in enumerate(query.categories)
+                )
+                return f"CASE {arms} ELSE {'NULL' if query.missing is None else query.missing} END"
+            case _:
+                raise TypeError(f"no SQL for {type(query).__name__}")
+
+    def known(self, x: str) -> str:
+        """Whether a double is a number: neither NULL nor NaN nor ±∞.
+
+        Not by comparing: statistics of a Parquet file leave NaN out, and DuckDB takes a comparison that they decide as decided.
+        """
+        return f"isfinite({x})"
+
+    def finite(self, column: str, kind: Kind) -> str:
+        """A column as a double; NULL where it is missing: NULL, NaN, ±∞."""
+        x = self.number(column, kind)
+        return f"CASE WHEN {self.known(x)} THEN {x} END"
+
+    def render(self, condition: where.Condition, columns: Mapping[str, Kind]) -> str:
+        """A condition as SQL. NULL where it is neither true nor false."""
+        match condition:
+            case where.Both(word, parts):
+                return "(" + f" {word} ".join(self.render(p, columns) for p in parts) + ")"
+            case where.Not(inner):
+                return f"(NOT {self.render(inner, columns)})"
+            case where.IsNull(column):
+                kind = columns[column]
+                return f"({self.finite(column, kind) if kind == 'number' else self.quote(column)} IS NULL)"
+            case where.In(column, values):
+                return "(" + " OR ".join(self.equal(column, columns[column], v) for v in values) + ")"
+            case where.Compare(column, operator, value):
+                return self._compare(column, columns[column], operator, value)
+
+    def equal(self, column: str, kind: Kind, value: object) -> str:
+        """Whether a column has a value of its own kind."""
+        return self._compare(column, kind, "=", value)
+
+    def _compare(self, column: str, kind: Kind, operator: str, value: object) -> str:
+        """column operator value, for a literal of the column's own kind."""
+        match kind, value:
+            case ("boolean" | "untyped", bool()):
+                if operator in ("=", "<>"):
+                    return f"({self.attempt(self.quote(column), 'BOOLEAN')} {operator} {str(value).upper()})"
+                raise QueryError(f"column {column!r} is true or false; it can be compared by = and <> only.")
+            case ("number" | "untyped", int() | float()) if not isinstance(value, bool):
+                return f"({self.finite(column, kind)} {operator} {self.double(float(value))})"
+            case ("untyped", str()) if operator not in ("=", "<>"):  # a date, as text
+                return f"({self.moment(column)} {operator} {self.instant(_moment(column, value))})"
+            case ("text" | "untyped", str()):
+                if operator in ("=", "<>"):
+                    return f"({self.letters(column)} {operator} {self.text(value)})"
+                raise QueryError(
+                    f"column {column!r} is text; it can be compared by =, <> and IN only, because engines order text differently. If it holds dates or numbers, convert it first."
+                )
+            case ("date" | "timestamp", str()):
+                return f"({self.moment(column)} {operator} {self.instant(_moment(column, value))})"
+            case ("other", _):
+                raise QueryError(
+                    f"column {column!r} is of a kind that cannot be compared. Use a column of numbers, text, dates, or true and false."
+                )
+            case _:
+                raise QueryError(
+                    f"column {column!r} holds {_PLURAL[kind]}, and {value!r} is not one. Compare it with {_EXAMPLE[kind]}."
+                )
 
 
 def _printable(value: str) -> None:
@@ -39,286 +366,8 @@ def _printable(value: str) -> None:
         raise QueryError(f"the text {value!r} has a character that no table can hold. Correct it.")
 
 
-def double(value: float) -> str:
-    return f"CAST('{value!r}' AS DOUBLE)"
-
-
-def number(column: str, kind: Kind) -> str:
-    """A column as a double."""
-    return f"{'TRY_CAST' if kind == 'untyped' else 'CAST'}({quote(column)} AS DOUBLE)"
-
-
-def seconds(column: str, kind: str) -> str:
-    """A timestamp as seconds since 1970, or its day's; NULL where it is missing, infinite or too far away."""
-    moment = f"TRY_CAST({quote(column)} AS TIMESTAMP)"
-    return f"CAST(EXTRACT(EPOCH FROM {f'CAST({moment} AS DATE)' if kind == 'date' else moment}) AS DOUBLE)"
-
-
-def letters(column: str) -> str:
-    """A column as text, compared letter by letter whatever its collation."""
-    return f'CAST({quote(column)} AS VARCHAR) COLLATE "binary"'
-
-
-def by_level(source: str, level: str, cell: str, missing: int) -> str:
-    """People and the sum of their cells, for each raw level. A NULL cell counts as `missing` (NaN can come through: see `known`)."""
-    return (
-        f"SELECT level, COUNT(*) AS people, COALESCE(SUM(cell), 0) + {missing} * (COUNT(*) - COUNT(cell)) AS total "
-        f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells GROUP BY level"
-    )
-
-
-def by_level_and_cell(source: str, level: str, cell: str) -> str:
-    """People for each raw level and cell."""
-    return (
-        f"SELECT level, cell, COUNT(*) AS people "
-        f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells GROUP BY level, cell"
-    )
-
-
-def by_code(source: str, level: str, raw: list[Any], cell: str, nowhere: int, cells: int) -> str:
-    """People for each code = cell·(L + 1) + which of the L raw levels; L for another level, `nowhere` for a NULL cell."""
-    tests = (f"{is_level('level', x)} THEN {k}" for k, x in enumerate(raw))
-    which = f"CASE {' '.join(f'WHEN {test}' for test in tests)} ELSE {len(raw)} END" if raw else "0"
-    kind = "INTEGER" if (cells + 1) * (len(raw) + 1) < 2**31 else "BIGINT"
-    return (
-        f"SELECT code, COUNT(*) AS people FROM (SELECT CAST(COALESCE(cell, {nowhere}) AS {kind}) * {len(raw) + 1} + {which} AS code "
-        f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells) AS codes GROUP BY code"
-    )
-
-
-def levels(source: str, level: str) -> str:
-    """People for each raw level. No value is read."""
-    return f"SELECT level, COUNT(*) AS people FROM (SELECT {level} AS level FROM {source}) AS levels GROUP BY level"
-
-
-def person(user: str, kind: Kind, secret: str) -> str:
-    """Who a row is of, as a keyed hash of 63 bits. Ids are compared as text without outer blanks and a trailing .0, so that 7, 7.0 and ' 7' are one.
-
-    The secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or extend it.
-    """
-    name = f"CAST({quote(user)} AS VARCHAR)"
-    if kind == "text" or kind == "untyped":
-        name = f"nfc_normalize({name})"
-    if kind == "number":  # 1e16 is 10000000000000000
-        whole = f"CASE WHEN {quote(user)} = FLOOR({quote(user)}) THEN TRY_CAST({quote(user)} AS HUGEINT) END"
-        name = f"COALESCE(CAST({whole} AS VARCHAR), {name})"
-    name = f"regexp_replace(trim({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
-    return f"CAST(CAST('0x' || substr(sha256({text(secret)} || {name}), 1, 16) AS UBIGINT) >> 1 AS BIGINT)"
-
-
-def blurred(source: str, user: str) -> str:
-    """How many ids are floating-point numbers that do not tell one whole number from the next."""
-    size = f"abs(CAST({quote(user)} AS DOUBLE))"
-    return (
-        f"SELECT COUNT(*) AS blurred FROM {source} WHERE (typeof({quote(user)}) = 'FLOAT' AND NOT {size} < 16777216) "
-        f"OR (typeof({quote(user)}) = 'DOUBLE' AND NOT {size} < 9007199254740992)"
-    )
-
-
-def people(source: str, person: str, level: str) -> str:
-    """Every person with their level."""
-    return f"SELECT {person} AS person, {level} AS level FROM {source}"
-
-
-def beside(source: str, person: str, lent: str, column: str) -> str:
-    """The source with a column of a lent table, matched by person."""
-    return (
-        f"(SELECT source.*, lent.{quote(column)} FROM (SELECT *, {person} AS {quote(PERSON)} FROM {source}) AS source "
-        f"JOIN {lent} AS lent ON lent.person = source.{quote(PERSON)})"
-    )
-
-
-def moments(source: str, level: str, query: Regression, columns: Mapping[str, Kind]) -> str:
-    """People and the sums of `query.regression.layout` for each raw level, as whole numbers in units of Q²; the number of people last."""
-    coded = [code for feature in query.features for code in _codes(feature, columns)]
-    inner = ", ".join(f"{code} AS x{j}" for j, code in enumerate(coded))
-    names = ["y" if j < 0 else f"x{j}" for entry in layout(query)[1] for j in entry.columns]
-    sums, at = [], 0
-    for k, entry in enumerate(layout(query)[1]):
-        factors = names[at : at + len(entry.columns)]
-        at += len(entry.columns)
-        factor = f"{Q} * " if len(factors) == 1 else ""
-        sums.append(f"CAST(COALESCE({factor}SUM({' * '.join(factors)}), 0) AS BIGINT) AS m{k}")
-    return (
-        f"SELECT level, COUNT(*) AS people, {', '.join(sums)} FROM (SELECT {level} AS level, {_codes(query.target, columns)[0]} AS y, {inner} "
-        f"FROM {source}) AS coded GROUP BY level"
-    )
-
-
-def _codes(feature: Numeric | Category, columns: Mapping[str, Kind]) -> list[str]:
-    """A value as integers in −Q … Q: see query/regression.py."""
-    if isinstance(feature, Category):
-        # the first value that it equals: two dummies are never set together, however values are spelled
-        tests = (_equal(feature.column, columns[feature.column], value) for value in feature.values)
-        which = f"CASE {' '.join(f'WHEN {test} THEN {k}' for k, test in enumerate(tests))} ELSE 0 END"
-        return [
-            f"CAST(CASE WHEN {which} = {k} THEN {Q} ELSE {-Q} END AS INTEGER)" for k in range(1, len(feature.values))
-        ]
-    x = number(feature.column, columns[feature.column])
-    low, high = double(float(feature.low)), double(float(feature.high))
-    factor = double(2 * Q / (float(feature.high) - float(feature.low)))
-    # LEAST: the product may be rounded beyond the end
-    return [
-        f"CAST(CASE WHEN {x} >= {low} AND {x} < {high} AND {known(x)} THEN LEAST(FLOOR(({x} - {low}) * {factor} + 0.5), {2 * Q}) - {Q} "
-        f"WHEN {x} >= {high} AND {known(x)} THEN {Q} WHEN {x} < {low} AND {known(x)} THEN {-Q} ELSE 0 END AS INTEGER)"
-    ]
-
-
-def kept(source: str, level: str, words: str, chances: str) -> str:
-    """The rows of a source whose random word, one for each row in whatever order, is below the chance of their level, from a table of chances."""
-    matched = (
-        f"SELECT source.*, chances.chance AS {quote(LEVEL)} FROM (SELECT *, {level} AS {quote(_RAW)} FROM {source}) AS source "
-        f"JOIN {chances} AS chances ON chances.level IS NOT DISTINCT FROM source.{quote(_RAW)}"
-    )
-    return f"(SELECT * FROM ({matched}) POSITIONAL JOIN {words} AS words WHERE {quote(WORD)} < {quote(LEVEL)})"
-
-
-def kept_by_case(source: str, level: str, words: str, raw: list[Any], chances: list[int]) -> str:
-    """`kept` for few levels, three times as fast."""
-    tests = " ".join(f"WHEN {is_level(level, x)} THEN {c}" for x, c in zip(raw, chances, strict=True))
-    chance = f"CAST(CASE {tests} ELSE 0 END AS UBIGINT)" if raw else "0"
-    return f"(SELECT source.* FROM {source} AS source POSITIONAL JOIN {words} AS words WHERE {quote(WORD)} < {chance})"
-
-
-def is_level(level: str, raw: Any) -> str:
-    return f"{level} IS NULL" if raw is None else f"{level} = {text(raw) if isinstance(raw, str) else double(raw)}"
-
-
-def alone(source: str, user: str) -> str:
-    """The source without people who have several rows, or no name: nobody else's rows decide about anyone's."""
-    return f"(SELECT * FROM {source} WHERE {quote(user)} IS NOT NULL QUALIFY COUNT(*) OVER (PARTITION BY {quote(user)}) = 1)"
-
-
-def repeated(source: str, user: str) -> str:
-    """How many rows are without a person, or of a person who has another row."""
-    return f"SELECT COUNT(*) - COUNT(DISTINCT {quote(user)}) AS extra FROM {source}"
-
-
-def check(query: Query, columns: Mapping[str, Kind]) -> None:
-    """Refuse what the columns' kinds cannot answer. Looks at names and kinds, never at values."""
-    for column in query.columns:
-        if column not in columns:
-            raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
-    match query:
-        case Regression():
-            for part in (query.target, *query.features):
-                if isinstance(part, Category):
-                    for category in part.values:
-                        _equal(part.column, columns[part.column], category)
-                else:
-                    _need("number", part.column, columns[part.column], query.statistic)
-        case OnGrid() | Histogram(edges=(_, *_)):
-            _need(
-                query.kind if isinstance(query, OnGrid) else "number",
-                query.column,
-                columns[query.column],
-                query.statistic,
-            )
-        case Histogram():
-            for category in query.categories:
-                _equal(query.column, columns[query.column], category)
-        case Count(condition=condition) if condition is not None:
-            render(condition, columns)
-
-
-def cell(query: Query, columns: Mapping[str, Kind], read: str) -> str:
-    """The integer of a row, as SQL: a value's cell, 1 or 0, or which cell of a histogram (NULL: none).
-
-    `read` is true for people who have not opted out. Nobody else's value decides anything: they all get the same integer, in a
-    group of their own, which is dropped. It stands last in each arm because that is the fastest place for it.
-    """
-    match query:
-        case OnGrid():
-            x = (
-                number(query.column, columns[query.column])
-                if query.kind == "number"
-                else seconds(query.column, query.kind)
-            )
-            low, high, inverse = double(float(query.low)), double(float(query.high)), double(query.inverse)
-            return (
-                f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN TRY_CAST(FLOOR(({x} - {low}) * {inverse} + 0.5) AS BIGINT) "
-                f"WHEN {x} >= {high} AND {known(x)} AND {read} THEN {query.span} "
-                f"WHEN {x} < {low} AND {known(x)} AND {read} THEN 0 ELSE {query.missing_cell} END"
-            )
-        case Count(condition=None):
-            return "1"
-        case Count(condition=condition) if condition is not None:
-            return f"CASE WHEN {render(condition, columns)} AND {read} THEN 1 ELSE 0 END"
-        case Histogram() if query.edges:
-            x = finite(query.column, columns[query.column])
-            arms = " ".join(f"WHEN {x} < {double(float(edge))} THEN {k}" for k, edge in enumerate(query.edges[1:-1]))
-            return f"CASE WHEN NOT {read} THEN NULL WHEN {x} IS NULL THEN {query.missing} {arms} ELSE {len(query.edges) - 2} END"
-        case Histogram():
-            arms = " ".join(
-                f"WHEN {_equal(query.column, columns[query.column], c)} AND {read} THEN {k}"
-                for k, c in enumerate(query.categories)
-            )
-            return f"CASE {arms} ELSE {'NULL' if query.missing is None else query.missing} END"
-        case _:
-            raise TypeError(f"no SQL for {type(query).__name__}")
-
-
-def known(x: str) -> str:
-    """Whether a double is a number: neither NULL nor NaN nor ±∞.
-
-    Not by comparing: statistics of a Parquet file leave NaN out, and DuckDB takes a comparison that they decide as decided.
-    """
-    return f"isfinite({x})"
-
-
-def finite(column: str, kind: Kind) -> str:
-    """A column as a double; NULL where it is missing: NULL, NaN, ±∞."""
-    x = number(column, kind)
-    return f"CASE WHEN {known(x)} THEN {x} END"
-
-
-def render(condition: where.Condition, columns: Mapping[str, Kind]) -> str:
-    """A condition as SQL. NULL where it is neither true nor false."""
-    match condition:
-        case where.Both(word, parts):
-            return "(" + f" {word} ".join(render(p, columns) for p in parts) + ")"
-        case where.Not(inner):
-            return f"(NOT {render(inner, columns)})"
-        case where.IsNull(column):
-            kind = columns[column]
-            return f"({finite(column, kind) if kind == 'number' else quote(column)} IS NULL)"
-        case where.In(column, values):
-            return "(" + " OR ".join(_equal(column, columns[column], v) for v in values) + ")"
-        case where.Compare(column, operator, value):
-            return _compare(column, columns[column], operator, value)
-
-
-def _equal(column: str, kind: Kind, value: object) -> str:
-    return _compare(column, kind, "=", value)
-
-
-def _compare(column: str, kind: Kind, operator: str, value: object) -> str:
-    """column operator value, for a literal of the column's own kind."""
-    match kind, value:
-        case ("boolean" | "untyped", bool()):
-            if operator in ("=", "<>"):
-                return f"(TRY_CAST({quote(column)} AS BOOLEAN) {operator} {str(value).upper()})"
-            raise QueryError(f"column {column!r} is true or false; it can be compared by = and <> only.")
-        case ("number" | "untyped", int() | float()) if not isinstance(value, bool):
-            return f"({finite(column, kind)} {operator} {double(float(value))})"
-        case ("untyped", str()) if operator not in ("=", "<>"):  # a date, as text
-            return f"(TRY_CAST({quote(column)} AS TIMESTAMP) {operator} TIMESTAMP {text(_moment(column, value))})"
-        case ("text" | "untyped", str()):
-            if operator in ("=", "<>"):
-                return f"({letters(column)} {operator} {text(value)})"
-            raise QueryError(
-                f"column {column!r} is text; it can be compared by =, <> and IN only, because engines order text differently. If it holds dates or numbers, convert it first."
-            )
-        case ("date" | "timestamp", str()):
-            return f"(TRY_CAST({quote(column)} AS TIMESTAMP) {operator} TIMESTAMP {text(_moment(column, value))})"
-        case ("other", _):
-            raise QueryError(
-                f"column {column!r} is of a kind that cannot be compared. Use a column of numbers, text, dates, or true and false."
-            )
-        case _:
-            raise QueryError(
-                f"column {column!r} holds {_PLURAL[kind]}, and {value!r} is not one. Compare it with {_EXAMPLE[kind]}."
-            )
+def _by(part: str) -> str:
+    return "level" if part == ALL else "level, part"
 
 
 _PLURAL = {

@@ -38,7 +38,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.engines import open_source
-from accord.engines.sql import number, quote
 from accord.errors import SourceError
 from accord.query.regression import Numeric, Q, Regression, regression
 
@@ -160,15 +159,15 @@ def read(path: str | Path) -> dict[str, NDArray[Any]]:
             f"{str(path)!r} has {missing}. The regression needs income and at least one of the others, under these names."
         )
     asked = [
-        f"{number(column, engine.columns[column])} AS {quote(name)}"
+        f"{engine.sql.number(column, engine.columns[column])} AS {engine.sql.quote(name)}"
         if name in BOUNDS
-        else f"LOWER(CAST({quote(column)} AS VARCHAR)) AS {quote(name)}"
+        else f"LOWER(CAST({engine.sql.quote(column)} AS VARCHAR)) AS {engine.sql.quote(name)}"
         for name, column in found.items()
     ]
-    told = ", ".join(quote(name) for name in found)
-    known = " AND ".join(f"{quote(name)} IS NOT NULL" for name in found)
+    told = ", ".join(engine.sql.quote(name) for name in found)
+    known = " AND ".join(f"{engine.sql.quote(name)} IS NOT NULL" for name in found)
     rows = engine.fetch(
-        f"SELECT {told} FROM (SELECT {', '.join(asked)} FROM {engine.source}) WHERE {known} AND {quote(TARGET)} > 0"
+        f"SELECT {told} FROM (SELECT {', '.join(asked)} FROM {engine.source}) WHERE {known} AND {engine.sql.quote(TARGET)} > 0"
     )
     columns = {name: _tidy(name, np.asarray(rows[name])) for name in found}
     if not columns[TARGET].size:

@@ -30,7 +30,7 @@ from accord.mechanisms.rank import weighted_rank
 from accord.mechanisms.record import Task, Way
 from accord.mechanisms.sample import tried
 from accord.planning import Candidate, Plan, idle_error, plan, shared_levels
-from accord.query import Algorithm, Count, Mean, Query
+from accord.query import Algorithm, Count, Grouped, Mean, Query
 from accord.receipt import SCHEMA
 from accord.report.text import number
 from accord.spec import LARGEST, PUBLIC, IntArray, Spec, level_text, to_float
@@ -170,6 +170,10 @@ def outlook(
     if not isinstance(query, Query):
         raise QueryError(
             f"an outlook is about one question, not about {type(query).__name__}. Make one with accord.mean or its siblings."
+        )
+    if isinstance(query, Grouped):
+        raise PlanError(
+            "an outlook is about everyone. Leave where= and by= out; a plan compares the mechanisms for them."
         )
     if isinstance(query, Algorithm):
         raise PlanError(

@@ -142,12 +142,13 @@ def column(values: ArrayLike | str | Path, name: str | None = None) -> Populatio
 
 def _read(path: str | Path, name: str) -> FloatArray:
     from accord.engines import open_source
-    from accord.engines.sql import number
 
     engine = open_source(path)
     if engine.columns.get(name) not in ("number", "untyped"):
         raise QueryError(f"{str(path)!r} has no column {name!r} of numbers: {did_you_mean(name, engine.columns)}")
-    found: FloatArray = engine.rows(f"SELECT {number(name, engine.columns[name])} AS x FROM {engine.source}", "numpy")
+    found: FloatArray = engine.rows(
+        f"SELECT {engine.sql.number(name, engine.columns[name])} AS x FROM {engine.source}", "numpy"
+    )
     return found[:, 0]
 
 

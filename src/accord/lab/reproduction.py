@@ -13,8 +13,9 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isinf
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from time import perf_counter
 from types import ModuleType
 from typing import Any
@@ -126,7 +127,7 @@ def reproduce(
     tasks = [(e.id, k) for e in experiments for k in range(len(e.settings))]
     measured: dict[str, dict[int, list[Point]]] = {e.id: {} for e in experiments}
     spent = dict.fromkeys(measured, 0.0)
-    with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn"), initializer=_deaf) as pool:
+    with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn"), initializer=_serve) as pool:
         with _no_main():
             futures = {pool.submit(measure, key, k, runs, seed, context): (key, k) for key, k in tasks}
         try:
@@ -200,9 +201,17 @@ def _result(
     return Result(experiment, runs or experiment.runs, seed, data, points, claims, seconds)
 
 
-def _deaf() -> None:
-    """Ctrl-C is for the process that everyone works for, which then ends the others."""
+def _serve() -> None:
+    """Ctrl-C is for the process that everyone works for, which then ends the others; and nobody outlives it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=follow, daemon=True).start()
 
 
 @contextmanager

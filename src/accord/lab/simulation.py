@@ -25,6 +25,7 @@ from accord.query import (
     Additive,
     Algorithm,
     Count,
+    Grouped,
     Histogram,
     Max,
     Mean,
@@ -34,6 +35,7 @@ from accord.query import (
     Quantile,
     Query,
     Regression,
+    Rows,
     Sum,
     where,
 )
@@ -153,6 +155,8 @@ def simulate(
         raise QueryError(
             f"a simulation answers one query, not {type(query).__name__}. Make one with accord.mean or its siblings."
         )
+    if isinstance(query, Grouped | Rows):
+        raise QueryError("simulations are about everyone, with one value each. Leave where=, by= and rows out.")
     if isinstance(query, Regression | Algorithm):
         raise QueryError(
             f"a {query.statistic} is about several columns, and a population has one. `accord reproduce J-fig3a` simulates regressions."

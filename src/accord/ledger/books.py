@@ -369,45 +369,61 @@ class Ledger:
 
     # ---- for `release` ---------------------------------------------------------------------------------------------------
 
+    def _register_groups(self, people: Table, groups: dict[str, Table]) -> None:
+        """Public groups of a registered table are tables, too, so that their people can be charged by themselves."""
+        secret = self._secret()
+        with self._known(people) as (db, registered):
+            known = {str(row[0]) for row in db.rows("SELECT fingerprint FROM accord_table")}
+        for name, group in groups.items():
+            if group._fingerprint(secret) not in known:
+                self.register(group, f"{registered.name}: {name}")
+
     def _reserve(self, people: Table, plan: Plan | WorkloadPlan) -> Held:
         """Charge everyone for a plan, before anything is read; all or nobody."""
-        secret, charges = self._secret(), _charges(plan)
-        mark = people._fingerprint(secret)
+        return self._reserve_all([(people, plan)])[0]
+
+    def _reserve_all(self, asked: list[tuple[Table, Plan | WorkloadPlan]]) -> list[Held]:
+        """Charge everyone for plans about different people; all of them or nobody."""
+        marks = [people._fingerprint(self._secret()) for people, _ in asked]
         with self._store.write() as db:
-            registered = self._find(db, people, mark)
-            self._agree(db, plan.neighbors)
-            found = _cohorts(db, registered.id)
-            base = _base(found, people.spec(), plan.spec)
-            charge = _charge_of(base, plan.spec, charges)
-            if (charge < 0).any() or (charge > base).any():
-                raise PlanError(
-                    "the plan charges people more than their level, or less than nothing: it was tampered with. Plan again."
-                )
-            short = (charge > found.left) & (found.level != PUBLIC)
-            if short.any():
-                raise BudgetError(_too_little(found, charge, short))
-            left = None if base is found.wish else _left(db, secret, people.spec(), found, plan.spec)
-            if left is not None and left.by_person is not None and not people.lends:
-                raise LedgerError(
-                    "people of one level have different amounts left here, and a DuckDB relation cannot be matched with the ledger person by person. "
-                    "Write it to a Parquet file or an Arrow table and open that, or plan by share=. Nothing was spent."
-                )
-            paying = np.flatnonzero(charge)
-            pairs = list(zip(found.id[paying].tolist(), charge[paying].tolist(), strict=True))
-            if db.charge(pairs) != len(pairs):
-                raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
-            entry = self._append(
-                db,
-                "reserve",
-                {
-                    "accord": accord.__version__,
-                    "table": registered.name,
-                    "version": registered.version,
-                    "queries": [part.query.label for part in parts_of(plan)],
-                    "charges": [[number, level_text(c)] for number, c in pairs],
-                    "booked": _booked(found, charge),
-                },
+            return [self._charge(db, *one, mark) for one, mark in zip(asked, marks, strict=True)]
+
+    def _charge(self, db: Session, people: Table, plan: Plan | WorkloadPlan, mark: str) -> Held:
+        secret, charges = self._secret(), _charges(plan)
+        registered = self._find(db, people, mark)
+        self._agree(db, plan.neighbors)
+        found = _cohorts(db, registered.id)
+        base = _base(found, people.spec(), plan.spec)
+        charge = _charge_of(base, plan.spec, charges)
+        if (charge < 0).any() or (charge > base).any():
+            raise PlanError(
+                "the plan charges people more than their level, or less than nothing: it was tampered with. Plan again."
             )
+        short = (charge > found.left) & (found.level != PUBLIC)
+        if short.any():
+            raise BudgetError(_too_little(found, charge, short))
+        left = None if base is found.wish else _left(db, secret, people.spec(), found, plan.spec)
+        if left is not None and left.by_person is not None and not people.lends:
+            raise LedgerError(
+                "people of one level have different amounts left here, and a Spark DataFrame, a PostgreSQL table or a DuckDB relation cannot be matched with the ledger person by person. "
+                "Write it to a Parquet file or an Arrow table and open that, or plan by share=. Nothing was spent."
+            )
+        paying = np.flatnonzero(charge)
+        pairs = list(zip(found.id[paying].tolist(), charge[paying].tolist(), strict=True))
+        if db.charge(pairs) != len(pairs):
+            raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
+        entry = self._append(
+            db,
+            "reserve",
+            {
+                "accord": accord.__version__,
+                "table": registered.name,
+                "version": registered.version,
+                "queries": [part.query.label for part in parts_of(plan)],
+                "charges": [[number, level_text(c)] for number, c in pairs],
+                "booked": _booked(found, charge),
+            },
+        )
         return Held(entry.seq, left, mark)
 
     def _recognise(self, people: Table, held: Held) -> None:
@@ -625,7 +641,7 @@ def _cohorts(db: Session, table: int) -> _Cohorts:
 
 
 def _charges(plan: Plan | WorkloadPlan) -> IntArray:
-    return plan.spent if isinstance(plan, WorkloadPlan) else plan.calibration.charges
+    return plan.spent if isinstance(plan, WorkloadPlan) else plan.cost
 
 
 def _base(found: _Cohorts, whole: Spec, planned: Spec) -> IntArray:

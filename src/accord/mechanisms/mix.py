@@ -25,7 +25,7 @@ from accord.mechanisms.additive import ADDITIVE
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, few_who_count, select
 from accord.mechanisms.record import Calibration, Refused, Task, Way
-from accord.query import Additive, Quantile
+from accord.query import Additive, MeanWhere, Quantile
 from accord.spec import MICRO, PUBLIC
 from accord.theory import as_floats
 
@@ -37,6 +37,8 @@ _MOST_LEVELS = 1_000
 
 
 def _calibrate(task: Task) -> Calibration:
+    if isinstance(task.query, MeanWhere):
+        raise Refused("would need the number of members of each level, which is private")
     n, levels = task.people.astype(np.float64), as_floats(task.levels)
     noise = task.blur / (n * levels) ** 2
     beta = 1 / (task.variance / n + noise)

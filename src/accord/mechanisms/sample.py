@@ -27,7 +27,7 @@ import numpy as np
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, MISS, predict_rank, select
 from accord.mechanisms.record import Calibration, Refused, Task, Way
-from accord.query import Additive, Algorithm, Count, Histogram, Mean, Quantile, Sum
+from accord.query import Additive, Algorithm, Count, Histogram, Mean, MeanWhere, Quantile, Sum
 from accord.query.present import present
 from accord.spec import LARGEST, MICRO, PUBLIC, IntArray, level_text, total_of
 from accord.theory import FloatArray, as_floats
@@ -72,6 +72,8 @@ def chances(pi: FloatArray) -> Any:
 
 def calibrate(task: Task) -> Calibration:
     """With the user's t, else the best one."""
+    if isinstance(task.query, MeanWhere):
+        raise Refused("would need the number of members who are kept, which is private")
     t = task.t
     if isinstance(t, int):
         return _at(task, t, f"t = {level_text(t)}")

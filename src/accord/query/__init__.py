@@ -3,8 +3,10 @@
 from accord.query.algorithm import Algorithm
 from accord.query.counts import Count, Histogram, count, histogram
 from accord.query.grid import OnGrid
-from accord.query.means import Mean, Sum, mean, sum
+from accord.query.means import Mean, Rows, Sum, mean, rows, sum
+from accord.query.members import MeanWhere
 from accord.query.order import Extreme, Max, Min, Order, Quantile, max, median, min, quantile
+from accord.query.parts import Grouped, Part
 from accord.query.record import Additive, Answer, Ends, Interval, Query, between
 from accord.query.regression import Category, Coefficients, Numeric, Regression, regression
 from accord.query.workload import Workload, workload
@@ -18,17 +20,21 @@ __all__ = [
     "Count",
     "Ends",
     "Extreme",
+    "Grouped",
     "Histogram",
     "Interval",
     "Max",
     "Mean",
+    "MeanWhere",
     "Min",
     "Numeric",
     "OnGrid",
     "Order",
+    "Part",
     "Quantile",
     "Query",
     "Regression",
+    "Rows",
     "Sum",
     "Workload",
     "between",
@@ -40,6 +46,7 @@ __all__ = [
     "min",
     "quantile",
     "regression",
+    "rows",
     "sum",
     "workload",
 ]

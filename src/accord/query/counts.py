@@ -10,6 +10,7 @@ from typing import Any
 
 from accord.errors import QueryError
 from accord.query import where as grammar
+from accord.query.parts import label_of, listed, part_of
 from accord.query.record import Additive, Answer, Query, column_name, exact, number_text
 
 
@@ -130,17 +131,33 @@ class Histogram(Additive):
         ]
 
 
-def count(where: str | None = None) -> Query:
-    """How many people meet a condition. Without one: how many there are, which is public.
+def count(
+    where: str | None = None,
+    *,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
+    """How many people meet a condition. Without one: how many there are, which is public. With `by` and `keys`, for each group: see `accord.mean`.
 
     >>> count(where="age >= 65").columns
     ('age',)
     """
-    return Count(where, None if where is None else grammar.parse(where))
+    if by is None and membership == "private" and keys is None:
+        return Count(where, None if where is None else grammar.parse(where))
+    return part_of(Count(None, None), where, by, keys, membership)
 
 
 def histogram(
-    column: str, edges: Iterable[float] | None = None, categories: Iterable[Any] | None = None, missing: Any = None
+    column: str,
+    edges: Iterable[float] | None = None,
+    categories: Iterable[Any] | None = None,
+    missing: Any = None,
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
 ) -> Query:
     """How many people lie in each cell. Cells are declared, never taken from the data.
 
@@ -150,6 +167,7 @@ def histogram(
         categories: the values to count.
         missing: the cell for missing values (and for values that are not declared): one of the cells, or a new name. By default the
             cell in the middle of the edges; with categories, such people are in no cell.
+        where, by, keys, membership: of whom: see `accord.mean`.
 
     >>> histogram("age", edges=[0, 18, 65, 100]).cells
     ('[0, 18)', '[18, 65)', '[65, 100]')
@@ -160,7 +178,7 @@ def histogram(
             "a histogram takes edges= or categories=, one of them. Declare the cells; they are never taken from the data."
         )
     if edges is not None:
-        bounds = tuple(exact(e, "an edge") for e in _listed(edges, "edges"))
+        bounds = tuple(exact(e, "an edge") for e in listed(edges, "edges"))
         if len(bounds) < 3 or any(a >= b for a, b in pairwise(bounds)):
             raise QueryError(
                 f"a histogram got {len(bounds)} edges"
@@ -176,7 +194,7 @@ def histogram(
         bounds, default = (), None
         cells = named = categories_of(categories)
     if missing is not None and not (missing == "middle" and bounds):
-        label = _label(missing)
+        label = label_of(missing)
         same = [k for k, c in enumerate(cells) if c == label and isinstance(c, bool) == isinstance(label, bool)]
         if not same:
             cells = (*cells, label)
@@ -185,23 +203,11 @@ def histogram(
         raise QueryError(
             "two cells of the histogram are written alike. Give each cell, and missing=, a name of its own."
         )
-    return Histogram(name, bounds, named, default, cells)
-
-
-def _label(given: Any) -> Any:
-    """A category: a text, a number or a truth value, as Python has them."""
-    label = given.item() if hasattr(given, "item") else given
-    if not isinstance(label, (str, bool)):
-        number = exact(label, "a category")
-        if float(number) != number and isinstance(label, int):
-            raise QueryError(
-                f"the category {label} has more digits than numbers are compared by (2⁵³ is the end). Compare it as text."
-            )
-    return label
+    return part_of(Histogram(name, bounds, named, default, cells), where, by, keys, membership)
 
 
 def categories_of(given: Any, of: str = "a histogram") -> tuple[Any, ...]:
-    cells = tuple(_label(c) for c in _listed(given, "categories"))
+    cells = tuple(label_of(c) for c in listed(given, "categories"))
     if len({bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in cells}) > 1:
         raise QueryError(
             f"{of}'s categories are of several kinds. Give only texts, only numbers, or only True and False."
@@ -212,9 +218,3 @@ def categories_of(given: Any, of: str = "a histogram") -> tuple[Any, ...]:
             "for one, ask accord.count(where=…)."
         )
     return cells
-
-
-def _listed(given: Any, what: str) -> tuple[Any, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise QueryError(f"{what}={given!r} is not a list. Give {what}=[…].")
-    return tuple(given)

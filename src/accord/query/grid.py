@@ -140,17 +140,13 @@ def on_grid(
             f"bounds=({first!r}, {last!r}) are too far apart or too close together to reckon with. Change the unit of the column."
         )
     where_missing = (low + high) / 2
-    if isinstance(missing, str) and missing == "exclude":
-        raise QueryError(
-            "missing='exclude' would make the number of people private. Give a number within the bounds, or 'middle'."
-        )
-    if not (isinstance(missing, str) and missing == "middle"):
+    if not (isinstance(missing, str) and missing in ("middle", "exclude")):  # who is excluded has no place
         declared.add("missing")
         where_missing = _number(missing, kind, "missing")
         if not low <= where_missing <= high:
             raise QueryError(
                 f"missing={missing if kind != 'number' else number_text(where_missing)} lies outside the bounds. "
-                "Give a number within them, or 'middle'."
+                "Give a number within them, 'middle', or 'exclude'."
             )
     return {
         "column": name,
@@ -193,3 +189,8 @@ def _step(step: Any, kind: Kind) -> Fraction:
     if isinstance(step, timedelta):
         return Fraction(step // timedelta(microseconds=1), 10**6)
     return exact(step, "step") * (_DAY if kind == "date" else 1)
+
+
+def excluded(column: str, missing: Any) -> str | None:
+    """The column whose missing values are left out, if they are."""
+    return column if isinstance(missing, str) and missing == "exclude" else None

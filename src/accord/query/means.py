@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from accord.errors import QueryError
-from accord.query.grid import OnGrid, on_grid
+from accord.query.grid import OnGrid, excluded, on_grid
+from accord.query.parts import part_of
 from accord.query.record import Additive, Answer, Query, decimal, exact, number_text
 
 CELLS = 2**20
 """Cells of a value's grid unless `step` is given."""
+MOST_ROWS = 10**9
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,38 @@ class Sum(Mean):
         return float(people * (self.low + self.step * found[0]))
 
 
+@dataclass(frozen=True)
+class Rows(Sum):
+    """How many rows people have, in all: their number is what is summed."""
+
+    statistic = "rows"
+
+    @property
+    def label(self) -> str:
+        return "number of rows"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    def describe(self) -> dict[str, Any]:
+        return {"statistic": self.statistic, "max": number_text(self.high)}
+
+    def assumptions(self) -> list[str]:
+        return [f"nobody has more than {number_text(self.high)} rows; who has more counts as that many"]
+
+
 def mean(
     column: str,
     bounds: tuple[float, float],
     std: float | None = None,
     step: float | None = None,
     missing: str | float = "middle",
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
 ) -> Query:
     """The mean of a column over all people who have not opted out.
 
@@ -83,7 +111,10 @@ def mean(
         bounds: (low, high), public. Values outside count as the nearer bound.
         std: a public upper bound of the standard deviation, if one is known. Sharpens the plan; no effect on privacy.
         step: the values' own resolution (1 for whole numbers), if known; it divides the width.
-        missing: what NULL and NaN count as: "middle" of the bounds, or a number.
+        missing: what NULL and NaN count as: "middle" of the bounds, a number, or "exclude": a mean of those who have a value, as with `where`.
+        where: only of people who meet this condition, such as "age >= 30". Whether somebody does is private.
+        by, keys: of each group of people with one of these `keys` in the column `by`: a row for each. Keys are declared, never taken from the data.
+        membership: "private": everyone is charged, member or not. "public": everyone may know who is in which group, and each costs its own people.
 
     Raises:
         QueryError: bounds that are reversed, equal or infinite, and the like.
@@ -91,7 +122,14 @@ def mean(
     >>> mean("income", bounds=(0, 200_000)).label
     'mean of income'
     """
-    return Mean(**_grid("mean", column, bounds, std, step, missing))
+    return part_of(
+        Mean(**_grid("mean", column, bounds, std, step, missing)),
+        where,
+        by,
+        keys,
+        membership,
+        excluded(column, missing),
+    )
 
 
 def sum(
@@ -100,13 +138,43 @@ def sum(
     std: float | None = None,
     step: float | None = None,
     missing: str | float = "middle",
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
 ) -> Query:
     """The sum of a column over all people who have not opted out: their public number times their mean. See `mean`.
 
     >>> sum("income", bounds=(0, 200_000)).unit
     'value'
     """
-    return Sum(**_grid("sum", column, bounds, std, step, missing))
+    return part_of(
+        Sum(**_grid("sum", column, bounds, std, step, missing)), where, by, keys, membership, excluded(column, missing)
+    )
+
+
+def rows(
+    max: int,
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
+    """How many rows all people who have not opted out have together: visits, orders, claims. For tables that say who a row is of (`user=`).
+
+    Args:
+        max: the most that one person counts for, public.
+
+    >>> rows(max=50).label
+    'number of rows'
+    """
+    if isinstance(max, bool) or not isinstance(max, int) or not 1 <= max <= MOST_ROWS:
+        raise QueryError(
+            f"max={max!r} is not a number of rows. Give the most that one person counts for, from 1 to {MOST_ROWS}."
+        )
+    return part_of(Rows(**on_grid("rows", "rows", (0, max), 1, 0, CELLS)), where, by, keys, membership)
 
 
 def _grid(

@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from accord.errors import QueryError
-from accord.query.grid import OnGrid, on_grid
+from accord.query.grid import OnGrid, excluded, on_grid
+from accord.query.parts import part_of
 from accord.query.record import Answer, Interval, Query, exact, number_text
 
 POINTS = 2**16
@@ -137,7 +138,18 @@ class Max(Extreme):
     statistic = "max"
 
 
-def quantile(column: str, p: float | Iterable[float], bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+def quantile(
+    column: str,
+    p: float | Iterable[float],
+    bounds: Any,
+    step: Any = None,
+    missing: Any = "middle",
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
     """The value that a fraction p of the people lie below; several p at once share the budget and never cross.
 
     Args:
@@ -145,7 +157,8 @@ def quantile(column: str, p: float | Iterable[float], bounds: Any, step: Any = N
         p: between 0 and 1; for the ends, ask for `min` and `max`.
         bounds: (low, high), public: two numbers, two dates or two timestamps. Values outside count as the nearer bound.
         step: the distance of the points that can be answered; by default a 65,536th of the width, or a day.
-        missing: what NULL and NaN count as: "middle" of the bounds, or a value.
+        missing: what NULL and NaN count as: "middle" of the bounds, a value, or "exclude".
+        where, by, keys, membership: of whom: see `accord.mean`.
 
     >>> quantile("income", [0.5, 0.9], bounds=(0, 200_000)).label
     'quantiles 0.5, 0.9 of income'
@@ -165,33 +178,79 @@ def quantile(column: str, p: float | Iterable[float], bounds: Any, step: Any = N
             )
     if not ps or len(set(ps)) < len(ps):
         raise QueryError(f"p= has {len(ps)} entries. Give at least one, each once.")
-    return Quantile(
+    asked = Quantile(
         **on_grid("quantile", column, bounds, step, missing, POINTS, MOST_POINTS), ps=tuple(ps), listed=listed
     )
+    return part_of(asked, where, by, keys, membership, excluded(column, missing))
 
 
-def median(column: str, bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+def median(
+    column: str,
+    bounds: Any,
+    step: Any = None,
+    missing: Any = "middle",
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
     """The value in the middle of the people: `quantile` at 0.5.
 
     >>> median("income", bounds=(0, 200_000)).unit
     'percentile points'
     """
-    return quantile(column, Fraction(1, 2), bounds, step, missing)  # type: ignore[arg-type]
+    half: Any = Fraction(1, 2)
+    return quantile(column, half, bounds, step, missing, where=where, by=by, keys=keys, membership=membership)
 
 
-def min(column: str, bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+def min(
+    column: str,
+    bounds: Any,
+    step: Any = None,
+    missing: Any = "middle",
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
     """The smallest value, or rather one that few people lie below. See `quantile`.
 
     >>> min("age", bounds=(0, 120), step=1).points
     121
     """
-    return Min(**on_grid("min", column, bounds, step, missing, POINTS, MOST_POINTS))
+    return part_of(
+        Min(**on_grid("min", column, bounds, step, missing, POINTS, MOST_POINTS)),
+        where,
+        by,
+        keys,
+        membership,
+        excluded(column, missing),
+    )
 
 
-def max(column: str, bounds: Any, step: Any = None, missing: Any = "middle") -> Query:
+def max(
+    column: str,
+    bounds: Any,
+    step: Any = None,
+    missing: Any = "middle",
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
     """The largest value, or rather one that few people lie above. See `quantile`.
 
     >>> max("age", bounds=(0, 120), step=1).label
     'max of age'
     """
-    return Max(**on_grid("max", column, bounds, step, missing, POINTS, MOST_POINTS))
+    return part_of(
+        Max(**on_grid("max", column, bounds, step, missing, POINTS, MOST_POINTS)),
+        where,
+        by,
+        keys,
+        membership,
+        excluded(column, missing),
+    )

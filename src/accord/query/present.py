@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from accord.query.counts import Count, Histogram
-from accord.query.means import Mean, Sum
+from accord.query.means import Mean, Rows, Sum
 from accord.query.order import Max, Min, Quantile
 from accord.query.record import Answer, Interval, Query
 
-_ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
-_EVERYONE = f"{_ROSTER}; errors are predicted as if everyone on it were there"
+ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
+_EVERYONE = f"{ROSTER}; errors are predicted as if everyone on it were there"
 
 
 def present(query: Query) -> Query:
@@ -27,7 +27,9 @@ def present(query: Query) -> Query:
 
 def under(query: Query, neighbors: str) -> Query:
     """The same question as it must be asked for these neighbors, whatever it was asked for before."""
-    kind = next((kind for kind in _KINDS if isinstance(query, kind.__mro__[1])), None)
+    kind = next(
+        (kind for kind in _KINDS if isinstance(query, kind.__mro__[1])), None
+    )  # the first that fits: Rows before Sum
     if kind is None:
         return query
     wanted = kind if neighbors == "add-remove" else kind.__mro__[1]
@@ -80,10 +82,19 @@ class PresentSum(Sum):
 
 
 @dataclass(frozen=True)
+class PresentRows(Rows, PresentSum):
+    """Of the people who are there."""
+
+    def assumptions(self) -> list[str]:
+        return [*Rows.assumptions(self), _EVERYONE]
+
+
+@dataclass(frozen=True)
 class PresentMean(Mean):
     """Of the people who are there."""
 
     sums = 2
+    sized = True
 
     @property
     def thinned(self) -> float:
@@ -119,7 +130,7 @@ class PresentCount(Count):
         return 1.0
 
     def assumptions(self) -> list[str]:
-        return [_ROSTER]
+        return [ROSTER]
 
 
 @dataclass(frozen=True)
@@ -128,7 +139,7 @@ class PresentHistogram(Histogram):
     reach = 1
 
     def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _ROSTER]
+        return [*super().assumptions(), ROSTER]
 
 
 @dataclass(frozen=True)
@@ -156,6 +167,7 @@ class PresentMax(Max):
 
 
 _KINDS: tuple[type[Query], ...] = (
+    PresentRows,
     PresentSum,
     PresentMean,
     PresentCount,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from accord.query.regression import Coefficients
 
 Point: TypeAlias = float | date
-Answer: TypeAlias = "Point | list[Point] | dict[Any, float] | Coefficients"
+Answer: TypeAlias = "Point | list[Point] | dict[Any, float] | Coefficients | list[dict[str, Any]]"
 Ends: TypeAlias = tuple[float, float]
 Interval: TypeAlias = Ends | list[Ends] | dict[Any, Ends]
 
@@ -84,6 +84,11 @@ class Query(ABC):
     @property
     def known(self) -> bool:
         """Whether the answer is the public number of people."""
+        return False
+
+    @property
+    def sized(self) -> bool:
+        """Whether what is released tells, roughly, how many are there."""
         return False
 
     def stretched(self, found: Sequence[Fraction]) -> float | None:

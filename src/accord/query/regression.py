@@ -18,6 +18,7 @@ import numpy as np
 
 from accord.errors import QueryError, did_you_mean
 from accord.query.counts import categories_of
+from accord.query.parts import part_of
 from accord.query.record import Answer, Interval, Query, column_name, exact, number_text
 from accord.theory import FloatArray
 
@@ -260,6 +261,11 @@ def regression(
     features: Iterable[str],
     bounds: Mapping[str, tuple[float, float]],
     categories: Mapping[str, Iterable[Any]] | None = None,
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
 ) -> Query:
     """A linear regression of one column on others.
 
@@ -269,6 +275,7 @@ def regression(
         bounds: {column: (low, high)} of the target and of every feature of numbers, public. Narrow ones matter: noise is relative to them.
         categories: {column: values} of the others; the first value is what the others are compared with. For a column of true and
             false, [False, True].
+        where, by, keys, membership: of whom: see `accord.mean`.
 
     >>> regression("income", ["age", "sex"], bounds={"income": (0, 200_000), "age": (18, 100)}, categories={"sex": ["f", "m"]}).label
     'regression of income on age, sex'
@@ -312,7 +319,7 @@ def regression(
         raise QueryError(
             f"the features become {query.codes} columns; more than {MOST_COLUMNS} are too many for any noise. Leave some out."
         )
-    return query
+    return part_of(query, where, by, keys, membership)
 
 
 def _numeric(column: str, bounds: Any) -> Numeric:

@@ -110,7 +110,7 @@ def draw_errors(axes: Any, plan: Plan) -> None:
 def _charges(axes: Any, plan: Plan) -> None:
     """Few levels: a line for each, from what is charged to what is allowed."""
     spec = plan.spec
-    rows = list(zip(spec.micro.tolist(), spec.counts, plan.calibration.charges.tolist(), strict=True))
+    rows = list(zip(spec.micro.tolist(), spec.counts, plan.cost.tolist(), strict=True))
     place = log_axis(axes, [x for m, _, c in rows for x in (m, c)])
     for y, (m, _, c) in enumerate(rows):
         axes.plot([place(c), place(m)], [y, y], color=OTHER, linewidth=2, zorder=1)
@@ -138,7 +138,7 @@ def _charges(axes: Any, plan: Plan) -> None:
 
 def _charge_curve(axes: Any, plan: Plan) -> None:
     """Many levels: the charge as a function of the level."""
-    micro, charged = plan.spec.micro.tolist(), plan.calibration.charges.tolist()
+    micro, charged = plan.spec.micro.tolist(), plan.cost.tolist()
     stride = max(1, len(micro) // 2000)
     rows = list(zip(micro, charged, strict=True))[::-stride][::-1]
     place = log_axis(axes, [x for row in rows for x in row])

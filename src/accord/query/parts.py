@@ -1,0 +1,205 @@
+"""Questions about a part of the people, or about several parts at once: `where=` and `by=` with `keys=`.
+
+Who is in which part is private, unless it is said to be public. Then somebody's change may move them from one part to another or out of all; so everyone is charged,
+member or not. A change is the same as leaving one part and coming into another, each of which an add-remove answer at charge c bears with a loss of c: answers that
+prove add-remove, at half the charge, bear both (`Plan.times` is 2). Under add-remove itself, somebody who comes or goes does so in one part, and the whole charge is theirs.
+
+    sum, count, rows with `where=` alone need no halves: who is outside adds 0, and everyone stays (replace).
+    A mean with `where=` alone releases Σc(x − mid) and Σc over the members, together of sensitivity c (replace): see MeanWhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from accord.errors import QueryError
+from accord.query import where as grammar
+from accord.query.record import Answer, Interval, Query, column_name, exact
+
+MEMBERSHIP = ("private", "public")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Which rows a question is about."""
+
+    where: str | None
+    condition: grammar.Condition | None
+    by: str | None
+    keys: tuple[Any, ...]
+    public: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*(grammar.columns(self.condition) if self.condition else ()), *([self.by] if self.by else []))
+
+    @property
+    def label(self) -> str:
+        return (f" where {self.where}" if self.where else "") + (f" by {self.by}" if self.by else "")
+
+    def name(self, key: Any) -> str:
+        """One of the groups, in words."""
+        return " ".join(([f"{self.by} = {key!r}"] if self.by else []) + ([f"where {self.where}"] if self.where else []))
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            **({"where": self.where} if self.where else {}),
+            **({"by": self.by, "keys": list(self.keys)} if self.by else {}),
+            "membership": MEMBERSHIP[self.public],
+        }
+
+
+@dataclass(frozen=True)
+class Grouped(Query):
+    """A question about parts of the people; `query` is the one about each."""
+
+    query: Query
+    part: Part
+
+    @property
+    def statistic(self) -> str:  # type: ignore[override]
+        return self.query.statistic
+
+    @property
+    def unit(self) -> str:  # type: ignore[override]
+        return self.query.unit
+
+    @property
+    def label(self) -> str:
+        return self.query.label + self.part.label
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.query.columns, *self.part.columns)))
+
+    @property
+    def groups(self) -> int:
+        return max(1, len(self.part.keys))
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.query.describe(), **self.part.describe()}
+
+    def assumptions(self) -> list[str]:
+        if self.part.public:
+            said = "who is in which group is public, as declared; everyone is charged for their own group only"
+        else:
+            said = "who is in which group is private: everyone is charged, member or not"
+            said += (
+                f"; errors are predicted for {self.groups} groups of the same size"
+                if self.part.by
+                else "; errors are predicted as if everyone were a member"
+            )
+        return [
+            *self.query.assumptions(),
+            said,
+            *([f"the {self.groups} keys were declared, not taken from the data"] if self.part.by else []),
+        ]
+
+    @property
+    def variance(self) -> float:
+        return self.query.variance
+
+    @property
+    def blur(self) -> float:
+        return self.query.blur
+
+    @property
+    def outputs(self) -> int:
+        return self.query.outputs
+
+    @property
+    def idle(self) -> float:
+        return self.query.idle
+
+    def size(self, people: int) -> float:
+        return self.query.size(people)
+
+    def middle(self, people: int) -> Answer:
+        return self.query.middle(people)
+
+    def possible(self, people: int) -> Interval:
+        return self.query.possible(people)
+
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        return self.query.finish(found, people)
+
+    def stretched(self, found: Sequence[Fraction]) -> float | None:
+        """Against what is predicted: a group that has its even part of everyone."""
+        times = self.query.stretched(found)
+        return times if times is None or not self.sized else times / self.groups
+
+    @property
+    def sized(self) -> bool:
+        """Whether what is released tells, roughly, how many there are."""
+        return self.query.sized
+
+
+def part_of(
+    query: Query,
+    where: str | None,
+    by: str | None,
+    keys: Iterable[Any] | None,
+    membership: str,
+    without_missing: str | None = None,
+) -> Query:
+    """The question about a part of the people, if there is one. `without_missing`: only those who have a value in this column."""
+    if membership not in MEMBERSHIP:
+        raise QueryError(
+            f"membership={membership!r} is not offered. It is 'private' (who is in which group is a secret) or 'public' (everyone may know)."
+        )
+    if where is None and by is None and without_missing is None:
+        if keys is not None or membership != "private":
+            raise QueryError(
+                "keys= and membership= are about groups. Add by= with the column of the groups, or where=."
+            )
+        return query
+    if (by is None) != (keys is None):
+        raise QueryError(
+            f"by={by!r} needs keys=, the groups to answer about: declared, because groups taken from the data would tell who is there."
+            if keys is None
+            else "keys= are the groups of a column. Add by= with its name."
+        )
+    conditions = [] if where is None else [grammar.parse(where)]
+    told = [] if where is None else [where]
+    if without_missing is not None:
+        conditions.append(grammar.Not(grammar.IsNull(without_missing)))
+        told.append(f"{without_missing} is not missing")
+    condition = (
+        None if not conditions else conditions[0] if len(conditions) == 1 else grammar.Both("AND", tuple(conditions))
+    )
+    given = () if keys is None else keys_of(keys)
+    named = None if by is None else column_name(by)
+    return Grouped(query, Part(" and ".join(told) or None, condition, named, given, membership == "public"))
+
+
+def keys_of(given: Any) -> tuple[Any, ...]:
+    """The declared groups of by=."""
+    keys = tuple(label_of(c) for c in listed(given, "keys"))
+    if len({bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in keys}) > 1:
+        raise QueryError("keys= are of several kinds. Give only texts, only numbers, or only True and False.")
+    if not keys or len(set(keys)) < len(keys):
+        raise QueryError(
+            f"keys= has {len(keys)} groups, {len(set(keys))} of them different. Give at least one, each once."
+        )
+    return keys
+
+
+def label_of(given: Any) -> Any:
+    """A category: a text, a number or a truth value, as Python has them."""
+    label = given.item() if hasattr(given, "item") else given
+    if not isinstance(label, (str, bool)):
+        number = exact(label, "a category")
+        if float(number) != number and isinstance(label, int):
+            raise QueryError(
+                f"the category {label} has more digits than numbers are compared by (2⁵³ is the end). Compare it as text."
+            )
+    return label
+
+
+def listed(given: Any, what: str) -> tuple[Any, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise QueryError(f"{what}={given!r} is not a list. Give {what}=[…].")
+    return tuple(given)

@@ -1,0 +1,64 @@
+"""Long scans: they tell how far they are, and Ctrl-C stops them at once and leaves the ledger right."""
+
+import os
+import signal
+import threading
+import time
+
+import duckdb
+import pytest
+
+import accord
+from accord.engines import watched
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory):
+    """A table whose scan takes some seconds: the same rows again and again, under names that must be told apart."""
+    path = tmp_path_factory.mktemp("long") / "people.parquet"
+    duckdb.sql(
+        f"COPY (SELECT range AS id, (range * 7919) % 1000 / 10.0 AS x, 0.5 AS e FROM range(6000000)) TO '{path}' (ROW_GROUP_SIZE 100000)"
+    )
+    return path
+
+
+def interrupt(after):
+    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def test_a_long_scan_tells_how_far_it_is(long):
+    seen = []
+    with watched(seen.append):
+        accord.table(long, epsilon="e", user="id").spec()
+    assert len(seen) >= 2 and all(x <= 100 for x in seen)
+    assert any(0 < x < 100 for x in seen)
+    before = len(seen)
+    accord.table({"e": [1.0]}, epsilon="e").spec()  # nobody watches any more
+    assert len(seen) == before
+
+
+def test_ctrl_c_stops_the_query_and_leaves_the_ledger_right(long, tmp_path):
+    people = accord.table(long, epsilon="e", user="id")
+    ledger = accord.Ledger(tmp_path / "accord.db")
+    ledger.register(people, "people")
+    plan = people.plan(accord.mean("x", bounds=(0, 100)), share=0.5)
+    while True:
+        start, timer = time.perf_counter(), interrupt(0.35)
+        try:
+            people.release(plan, ledger=ledger)
+        except KeyboardInterrupt:
+            took = time.perf_counter() - start
+            break
+        finally:
+            timer.cancel()
+        pytest.fail("the scan was over before it could be stopped")
+    assert took < 3.0
+    assert ledger.verify().problems == ()
+    states = [entry["state"] for entry in ledger.history()]
+    left = ledger.remaining(people).levels
+    # before the reservation nothing is spent; after it, everything is, and it is booked as failed
+    assert (states, left) in ((["failed"], (0.25,)), ([], (0.5,)))
+    made = people.release(plan, ledger=ledger)  # the connection is as good as new
+    assert made.value == pytest.approx(49.95, abs=0.1)

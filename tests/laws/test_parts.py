@@ -1,0 +1,683 @@
+"""Questions about parts of the people: nobody loses more than their charge, member or not. Exact, by enumeration, without sampling.
+
+`contributions` has the engine read one person of every kind (value, group, condition; one row or two), which gives what a person can add to the integers behind
+an answer; tiny tables are put together from that, and a test makes sure that the engine does the same. The noise is put in at `release._draw`:
+
+    Where noise is added, it catches the integer and the scale, and says what comes out. So the loss is Σ|change|/scale as a rational number, and the same outcomes must
+    make the same answer whatever the data: everything beside them is post-processing.
+    Where a point is chosen, it catches scores and scale, from which probabilities follow; choices are independent given the table, so that log ratios add up.
+    Where people are kept at random (`sample`), the loss of those who are kept is bounded as above, and what the chances make of it follows from the proof's formula.
+"""
+
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import combinations, combinations_with_replacement, product
+from math import exp, inf, isfinite, log, log1p, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import accord
+from accord import release as releases
+from accord.errors import PlanError
+from accord.mechanisms import ALL
+from accord.mechanisms.sample import SURE
+from accord.query import Grouped, Histogram
+from accord.release import _draw
+from accord.spec import MICRO, PUBLIC, Spec
+from accord.summary import Summary
+
+GRID = {"bounds": (0, 2), "step": 1}
+ADDED = {
+    "mean": lambda **of: accord.mean("x", **GRID, **of),
+    "mean on a fine grid": lambda **of: accord.mean("x", bounds=(-1, 2), **of),
+    "sum": lambda **of: accord.sum("x", bounds=(-1, 2), step=1, **of),
+    "sum above zero": lambda **of: accord.sum("x", bounds=(1, 2), step=0.5, missing=2, **of),
+    "sum below zero": lambda **of: accord.sum("x", bounds=(-3, -1), step=1, **of),
+    "rows": lambda **of: accord.rows(max=2, **of),
+    "count": lambda **of: accord.count(**of),
+    "histogram of two cells": lambda **of: accord.histogram("x", edges=[0, 1, 2], **of),
+    "histogram of three cells": lambda **of: accord.histogram("x", edges=[0, 1, 2, 3], **of),
+    "histogram of categories": lambda **of: accord.histogram("x", categories=[0, 1], **of),
+    "histogram with a place for others": lambda **of: accord.histogram("x", categories=[0, 1], missing=7, **of),
+    "regression": lambda **of: accord.regression("x", ["z"], bounds={"x": (0, 2), "z": (0, 2)}, **of),
+    "regression on a category": lambda **of: accord.regression(
+        "x", ["z"], bounds={"x": (0, 2)}, categories={"z": [0, 1, 2]}, **of
+    ),
+}
+CHOSEN = {
+    "median": lambda **of: accord.median("x", **GRID, **of),
+    "quantile 0.9": lambda **of: accord.quantile("x", 0.9, **GRID, **of),
+    "two quantiles": lambda **of: accord.quantile("x", [0.25, 0.75], **GRID, **of),
+    "min": lambda **of: accord.min("x", **GRID, **of),
+    "max": lambda **of: accord.max("x", **GRID, **of),
+}
+STATISTICS = ADDED | CHOSEN
+PARTS = {
+    "where": {"where": "m > 0"},
+    "by 1": {"by": "g", "keys": [1]},
+    "by 2": {"by": "g", "keys": [1, 2]},
+    "by 3": {"by": "g", "keys": [1, 2, 3]},
+    "where and by": {"where": "m > 0", "by": "g", "keys": [2, 1]},
+}
+SPECS = {
+    "two levels": (Spec.of([0.1, 1.0]), 1.0),
+    "odd levels": (Spec.of([0.000003, 0.123457, 2.500001]), 1.0),
+    "a public one, and a share": (Spec.of([0.3, 1.1, inf]), 0.37),
+    "generous": (Spec.of([700.0, 90_000.0]), 1.0),
+}
+NEIGHBORS = ("replace", "add-remove")
+CASES = [(s, p) for s in STATISTICS for p in PARTS if (s, p) != ("count", "where")]  # which is no Grouped
+BY_NAME = {m.name: m for m in ALL}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def close():
+    """No connection is left open."""
+    yield
+    everyone.cache_clear()
+    neighboring.cache_clear()
+
+
+# ---- what a person can add -----------------------------------------------------------------------------------------
+
+
+def kinds(regression, of):
+    """Every row that somebody can have."""
+    xs = [0.0, 1.0, 2.0, *([] if regression else [nan, 1e300, -1e300, inf])]
+    zs = [0.0, 1.0, 2.0, nan] if regression else [0.0]
+    gs = [*map(float, of["keys"]), 9.0, nan] if "keys" in of else [1.0]
+    ms = [1.0, 0.0, nan] if "where" in of else [1.0]
+    return [dict(zip("xzgm", row, strict=True)) for row in product(xs, zs, gs, ms)]
+
+
+def opened(people, levels, user, **how):
+    """A table of people who are lists of rows; without `user`, of one row each."""
+    rows = [(row, k) for k, person in enumerate(people) for row in person]
+    columns = {name: np.array([row[name] for row, _ in rows], dtype=float) for name in "xzgm"}
+    columns |= {"id": np.array([k for _, k in rows]), "e": np.array([levels[k] for _, k in rows], dtype=float)}
+    return accord.table(columns, epsilon="e", user="id" if user else None, **how)
+
+
+@cache
+def contributions(statistic, part, neighbors, by_cell=False):
+    """All that one person can add: for each group the (output, amount) that are not 0. The first is of somebody who is not in any group."""
+    query = answered(statistic, part, neighbors)
+    found = {}
+    for user in (False, True):
+        if not user and statistic == "rows":
+            continue
+        table, people = everyone(statistic.startswith("regression"), part, user)
+        made = [added(s, people) for s in table._summaries(query, None, by_cell)]
+        for person in zip(*made, strict=True):
+            found[person] = None
+    return list(found)
+
+
+@cache
+def everyone(regression, part, user):
+    """A table with a person of every kind, each of a level of their own; with `user`, also of two rows."""
+    rows = kinds(regression, PARTS[part])
+    people = [[row] for row in rows]
+    if user:
+        people += [list(pair) for pair in combinations_with_replacement(rows[:: max(1, len(rows) // 25)], 2)]
+    return opened(people, [(k + 1) / 1000 for k in range(len(people))], user), len(people)
+
+
+def added(summary, people):
+    """What each level, here each person, adds to each output."""
+    sums = [{} for _ in range(people)]
+    for j, k, a in zip(summary.level.tolist(), summary.output.tolist(), summary.amount.tolist(), strict=True):
+        sums[j][k] = sums[j].get(k, 0) + a
+    return [tuple(sorted((k, a) for k, a in person.items() if a)) for person in sums]
+
+
+@cache
+def answered(statistic, part, neighbors):
+    """The question as plans answer it."""
+    return accord.plan(Spec.of([1.0, 1.0]), STATISTICS[statistic](**PARTS[part]), neighbors=neighbors).query
+
+
+@cache
+def outputs_of(statistic, part, neighbors, by_cell=False):
+    table, _ = everyone(False, part, True)
+    return table._summaries(answered(statistic, part, neighbors), None, by_cell)[0].outputs
+
+
+def put_together(spec, people, groups, outputs):
+    """The Summaries of people who add these; None: not there."""
+    level_of = np.repeat(np.arange(spec.micro.size), spec.people).tolist()
+    made = []
+    for place in range(groups):
+        entries = [
+            (j, k, a)
+            for j, person in zip(level_of, people, strict=True)
+            if person is not None
+            for k, a in person[place]
+        ]
+        columns = [list(column) for column in zip(*entries, strict=True)] or [[], [], []]
+        made.append(
+            Summary(
+                spec.people,
+                outputs,
+                np.array(columns[0], dtype=np.int64),
+                np.array(columns[1], dtype=np.int64),
+                np.array(columns[2], dtype=np.int64 if sum(map(abs, columns[2])) < 2**60 else object),
+            )
+        )
+    return made
+
+
+# ---- the noise -----------------------------------------------------------------------------------------------------
+
+
+class Caught:
+    """A draw that has not been made: whatever it is added to, the outcome is what the noise says."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, noise, scale):
+        self.noise, self.scale = noise, scale
+
+    def __radd__(self, value):
+        assert int(value) == value
+        self.noise.seen.append((int(value), self.scale))
+        return self.noise.outcome(len(self.noise.seen))
+
+
+class Outcomes:
+    """Catches what noise is added to, and decides what comes out of it."""
+
+    def __init__(self, outcome=lambda k: 3 * 10**6 + 17 * k, pick=lambda k: k):
+        self.outcome, self.pick, self.seen, self.laws = outcome, pick, [], []
+
+    def laplace(self, scale):
+        assert isinstance(scale, Fraction) and scale > 0
+        return Caught(self, scale)
+
+    def choose(self, scores, scale):
+        self.laws.append(([int(s) for s in scores], int(scale)))
+        return self.pick(len(self.laws)) % len(scores)
+
+    def keep(self, chances):
+        return np.ones(chances.size, dtype=bool)
+
+    def words(self, count):
+        return np.zeros(count, dtype=np.uint64)
+
+
+def drawn(plan, summaries, *how):
+    noise = Outcomes(*how)
+    return _draw(plan, summaries, noise), noise
+
+
+@cache
+def compared(spec, share, statistic, part, neighbors):
+    return accord.plan(spec, STATISTICS[statistic](**PARTS[part]), share=share, neighbors=neighbors)
+
+
+def planned(spec, share, statistic, part, neighbors, name):
+    """The plan by a mechanism; None where it is refused."""
+    plan = compared(spec, share, statistic, part, neighbors)
+    found = next(c for c in plan.candidates if c.mechanism == name)
+    if found.rmse is None:
+        return None
+    return replace(plan, mechanism=name, calibration=found.calibration, prediction=found.prediction)
+
+
+def level_of(person, spec):
+    return next(j for j in range(spec.micro.size) if person < spec.people[: j + 1].sum())
+
+
+def lowest_bound(spec, share):
+    return [PUBLIC if m == PUBLIC else m * round(share * MICRO) // MICRO for m in spec.micro.tolist()]
+
+
+def changes(can, neighbors):
+    """What one person may add instead of what they add."""
+    if neighbors == "replace":
+        return [(a, b) for a in can for b in can if a != b]
+    return [(a, None) for a in can] + [(None, a) for a in can]
+
+
+# ---- noise is added ------------------------------------------------------------------------------------------------
+
+
+def additive_loss(plan, here, there):
+    """The exact log ratio; both are (answer, noise) for the same outcomes."""
+    (answer, noise), (answer_there, noise_there) = here, there
+    assert [s for _, s in noise.seen] == [s for _, s in noise_there.seen], "the noise must not depend on the data"
+    assert noise.laws == noise_there.laws == []
+    assert answer == answer_there, "something beside the noisy integers moves the answer"
+    return sum((abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)), Fraction(0))
+
+
+def worst_additive(plan, statistic, part, neighbors, draw=drawn):
+    """For each level the largest loss of one person; 0 for who is charged ∞."""
+    spec, can = plan.spec, contributions(statistic, part, neighbors)
+    outputs, groups = outputs_of(statistic, part, neighbors), plan.query.groups
+    charges = plan.calibration.charges.tolist()
+    worst = [Fraction(0)] * spec.micro.size
+    few = ends(can) if len(can) > 12 else can
+    ways = combinations(few, 2) if neighbors == "replace" else [(a, None) for a in few]  # a loss is the same both ways
+    ways = list(ways)
+    for person in range(spec.total):
+        level = level_of(person, spec)
+        if charges[level] == PUBLIC or (person and level == level_of(person - 1, spec)):
+            continue
+        table = [can[-1]] * spec.total  # sums do not mind who else is there: test_the_engine_adds_people_up
+        read = cache(
+            lambda mine, table=table, person=person: draw(
+                plan, put_together(spec, [*table[:person], mine, *table[person + 1 :]], groups, outputs)
+            )
+        )
+        for a, b in ways:
+            worst[level] = max(worst[level], additive_loss(plan, read(a), read(b)))
+    return worst
+
+
+def ends(can):
+    """Fewer of them, among which the extremes of every output are."""
+    kept = {can[0]: None, can[-1]: None}
+    keys = {(g, k) for c in can for g, sums in enumerate(c) for k, _ in sums}
+    for g, k in sorted(keys):
+        for sign in (1, -1):
+            kept[max(can, key=lambda c: sign * dict(c[g]).get(k, 0))] = None
+    for g in range(len(can[0])):
+        kept[max(can, key=lambda c: sum(abs(a) for _, a in c[g]))] = None
+    return list(kept)
+
+
+def is_tight(statistic, part, plan):
+    """One group, where nobody can do more than come or go, is charged for both; nobody in a group has no row there."""
+    alone = plan.query.groups == 1 and plan.times == 2
+    return not (alone and (statistic in ("count", "rows") or statistic.startswith("regression")))
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize(("statistic", "part"), [c for c in CASES if c[0] in ADDED])
+def test_the_loss_is_exactly_the_charge(statistic, part, neighbors):
+    tried = set()
+    used = ["two levels", "generous"] if statistic.startswith("regression") else list(SPECS)[:3]
+    for spec, share in map(SPECS.get, used):
+        for name in ("minimum", "threshold", "proportional", "affine", "fallah", "stretch", "mix"):
+            plan = planned(spec, share, statistic, part, neighbors, name)
+            if plan is None:
+                continue
+            tried.add(name)
+            cost, bound = plan.cost.tolist(), lowest_bound(spec, share)
+            assert all(0 <= c <= most for c, most in zip(cost, bound, strict=True))
+            worst = worst_additive(plan, statistic, part, neighbors)
+            for c, lost in zip(cost, worst, strict=True):
+                if c == PUBLIC:
+                    continue
+                assert lost <= Fraction(c, MICRO)
+                if is_tight(statistic, part, plan) and not plan.calibration.mean_only:
+                    assert lost == Fraction(c, MICRO)
+    assert tried >= {"minimum", "threshold", "affine"}
+    if statistic.startswith("regression"):  # both ways of answering it were tried
+        plans = [planned(*SPECS[spec], statistic, part, neighbors, "affine") for spec in used]
+        assert [plan.calibration.mean_only for plan in plans] == [True, False]
+    direct = neighbors == "replace" and part == "where" and statistic.split()[0] in ("sum", "rows")
+    assert ("mix" in tried) == ("stretch" in tried) == direct
+
+
+def test_a_mean_with_a_condition_releases_two_sums_of_members():
+    """Σc(2q − span) and Σc·span: PAPERS §4."""
+    query = answered("mean", "where", "replace")
+    assert type(query.query).__name__ == "MeanWhere"
+    assert {c[0] for c in contributions("mean", "where", "replace")} == {
+        (),
+        ((0, -2), (1, 2)),
+        ((1, 2),),
+        ((0, 2), (1, 2)),
+    }
+
+
+@pytest.mark.parametrize("statistic", ["mean", "sum", "count", "histogram of three cells", "regression"])
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_less_noise_is_found_out(statistic, neighbors):
+    class Less(Outcomes):
+        def laplace(self, scale):
+            return super().laplace(scale * 99 / 100)
+
+    def bad(plan, summaries):
+        noise = Less()
+        return _draw(plan, summaries, noise), noise
+
+    plan = planned(*SPECS["two levels"], statistic, "by 2", neighbors, "minimum")
+    assert all(
+        lost > Fraction(c, MICRO)
+        for c, lost in zip(plan.cost.tolist(), worst_additive(plan, statistic, "by 2", neighbors, bad), strict=True)
+    )
+
+
+@pytest.mark.parametrize("statistic", ["mean", "count", "histogram of two cells", "regression"])
+def test_groups_under_replace_at_the_whole_charge_are_found_out(statistic):
+    """Somebody who moves from one group to another counts twice."""
+    plan = planned(*SPECS["two levels"], statistic, "by 2", "replace", "minimum")
+    assert plan.times == 2
+    wrong = replace(plan, times=1)
+    assert any(
+        lost > Fraction(c, MICRO)
+        for c, lost in zip(wrong.cost.tolist(), worst_additive(wrong, statistic, "by 2", "replace"), strict=True)
+    )
+
+
+# ---- points are chosen ---------------------------------------------------------------------------------------------
+
+
+@cache
+def log_law(scores, scale):
+    top = max(scores)
+    parts = [(s - top) / scale for s in scores]
+    total = log(sum(exp(part) for part in parts))
+    return [part - total for part in parts]
+
+
+def choice_loss(here, there):
+    (answer, noise), (answer_there, noise_there) = here, there
+    assert noise.seen == noise_there.seen == [], "a choice needs no Laplace noise"
+    assert answer == answer_there, "something beside the choices moves the answer"
+    assert len(noise.laws) == len(noise_there.laws), "the number of choices must not depend on the data"
+    lost = 0.0
+    for (scores, scale), (others, scale_there) in zip(noise.laws, noise_there.laws, strict=True):
+        assert scale == scale_there and len(scores) == len(others)
+        if scores != others:
+            one, other = log_law(tuple(scores), scale), log_law(tuple(others), scale)
+            lost += max(a - b for a, b in zip(one, other, strict=True))
+    return lost
+
+
+def worst_choice(plan, statistic, part, neighbors, draw=drawn):
+    """For each level the largest loss over all tables of such people, and all changes."""
+    spec, can = plan.spec, contributions(statistic, part, neighbors)
+    outputs, groups = outputs_of(statistic, part, neighbors), plan.query.groups
+    states = can if neighbors == "replace" else [None, *can]
+    read = cache(lambda table: draw(plan, put_together(spec, table, groups, outputs)))
+    charges = plan.calibration.charges.tolist()
+    worst = [0.0] * spec.micro.size
+    for person in range(spec.total):
+        level = level_of(person, spec)
+        if charges[level] == PUBLIC or (person and level == level_of(person - 1, spec)):
+            continue
+        for others in product(states, repeat=spec.total - 1):
+            for a, b in changes(can, neighbors):
+                here, there = ((*others[:person], mine, *others[person:]) for mine in (a, b))
+                worst[level] = max(worst[level], choice_loss(read(here), read(there)))
+    return worst
+
+
+SMALL = {
+    "two levels": (Spec.of([0.1, 1.0]), 1.0),
+    "odd, and a share": (Spec.of([0.000005, 6.000001]), 0.37),
+    "one public": (Spec.of([3.0, inf]), 1.0),
+    "alike": (Spec.of([2.0, 2.0]), 1.0),
+}
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize(("statistic", "part"), [c for c in CASES if c[0] in CHOSEN])
+def test_nobody_loses_more_than_their_charge(statistic, part, neighbors):
+    tried = set()
+    for spec, share in SMALL.values():
+        for name in ("minimum", "threshold", "rank", "pe", "mix"):
+            plan = planned(spec, share, statistic, part, neighbors, name)
+            if plan is None:
+                continue
+            tried.add(name)
+            bound = lowest_bound(spec, share)
+            worst = worst_choice(plan, statistic, part, neighbors)
+            for c, most, lost in zip(plan.cost.tolist(), bound, worst, strict=True):
+                assert 0 <= c <= most
+                assert c == PUBLIC or lost <= c / MICRO + 1e-12
+    assert tried == {"minimum", "threshold", "rank"}
+
+
+@pytest.mark.parametrize("statistic", ["median", "max"])
+@pytest.mark.parametrize("part", ["where", "by 2"])
+def test_three_people_lose_no_more(statistic, part):
+    plan = planned(Spec.of([1.0, 4.0, 4.0]), 1.0, statistic, part, "replace", "rank")
+    for c, lost in zip(plan.cost.tolist(), worst_choice(plan, statistic, part, "replace"), strict=True):
+        assert 0 < lost <= c / MICRO + 1e-12
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("statistic", ["median", "min"])
+def test_sharper_choices_are_found_out(statistic, neighbors):
+    """A choice among few people is not tight, and least of all where one group is charged as two."""
+    times = 4 if neighbors == "replace" else 2
+
+    class Sharper(Outcomes):
+        def choose(self, scores, scale):
+            return super().choose(scores, scale // times)
+
+    def bad(plan, summaries):
+        noise = Sharper()
+        return _draw(plan, summaries, noise), noise
+
+    plan = planned(Spec.of([4.0, 4.0, 4.0]), 1.0, statistic, "by 1", neighbors, "minimum")
+    good = worst_choice(plan, statistic, "by 1", neighbors)
+    assert good[0] <= plan.cost[0] / MICRO + 1e-12
+    assert worst_choice(plan, statistic, "by 1", neighbors, bad)[0] > plan.cost[0] / MICRO
+
+
+# ---- people are kept at random -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize(
+    ("statistic", "part"), [c for c in CASES if c[0] not in ("min", "max", "mean on a fine grid") and c[1] != "by 1"]
+)
+def test_sampling_loses_no_more(statistic, part, neighbors):
+    """Against not being kept, a person who is kept loses at most s; which chance makes that their charge follows from the proof of mechanisms/sample.py."""
+    for spec, share in [*SMALL.values(), SPECS["generous"]]:
+        plan = planned(spec, share, statistic, part, neighbors, "sample")
+        if plan is None:
+            assert (statistic, part, neighbors) == ("mean", "where", "replace")
+            continue
+        calibration = plan.calibration
+        direct = plan.times == 1 and neighbors == "replace"
+        assert calibration.neighbors == ("replace" if direct else "add-remove")
+        if calibration.t == PUBLIC:
+            assert all(c in (0, PUBLIC) for c in plan.cost.tolist())
+            continue
+        s = Fraction(calibration.t, MICRO) / (2 if direct else 1)
+        by_cell = BY_NAME["sample"].way(plan.query.query).by_cell
+        can = contributions(statistic, part, neighbors, by_cell)
+        outputs, groups = outputs_of(statistic, part, neighbors, by_cell), plan.query.groups
+        most = 0.0 if statistic in CHOSEN else Fraction(0)
+        level = int(np.flatnonzero((calibration.keep > 0) & (calibration.charges != PUBLIC))[-1])
+        person = int(spec.people[:level].sum())
+        for other in (None, can[-1], can[0]):
+            before, after = [other] * person, [other] * (spec.total - person - 1)
+            without = drawn(plan, put_together(spec, [*before, None, *after], groups, outputs))
+            for mine in ends(can) if len(can) > 12 else can:
+                there = drawn(plan, put_together(spec, [*before, mine, *after], groups, outputs))
+                if statistic in CHOSEN:
+                    lost = max(choice_loss(without, there), choice_loss(there, without))
+                else:
+                    lost = additive_loss(plan, without, there)
+                most = max(most, lost)
+        assert most <= s + (Fraction(1, 10**12) if statistic in CHOSEN else 0)
+        if statistic not in CHOSEN and not calibration.mean_only:
+            assert most == s
+        for keep, charge, cost, level in zip(
+            calibration.keep.tolist(), calibration.charges.tolist(), plan.cost.tolist(), lowest_bound(spec, share), strict=True
+        ):  # fmt: skip
+            assert cost <= level
+            if charge == PUBLIC:
+                assert keep == SURE and level == PUBLIC
+            elif float(s) < 300:
+                pi, e = keep / SURE, float(s)
+                lost = log1p(pi * (exp(e) - 1)) - (log1p(-pi * (1 - exp(-e))) if direct else 0)
+                assert lost <= charge / MICRO * (1 + 1e-12)
+
+
+def test_the_whole_law_of_a_sampled_count_by_group():
+    """All kept sets, all outcomes of a lattice: the log ratio of the mixtures, for every change of one person."""
+    spec = Spec.of([0.4, 1.2])
+    plan = accord.plan(spec, STATISTICS["count"](**PARTS["by 2"]), "sample", t=0.6)
+    scale = MICRO / plan.calibration.t
+    pi = [k / SURE for k in plan.calibration.keep.tolist()]
+    at = np.arange(-25, 27)
+    law = np.array([np.exp(-abs(at - n) / scale) for n in range(3)])  # for each number of people who are kept
+
+    def density(groups):
+        found = np.zeros((at.size, at.size))
+        for kept in product((0, 1), repeat=2):
+            chance = np.prod([p if k else 1 - p for p, k in zip(pi, kept, strict=True)])
+            there = [sum(k for k, g in zip(kept, groups, strict=True) if g == group) for group in (1, 2)]
+            found += chance * np.outer(law[there[0]], law[there[1]])
+        return found
+
+    worst = [0.0, 0.0]
+    for person, a, b, other in product((0, 1), (0, 1, 2), (0, 1, 2), (0, 1, 2)):
+        one, two = ([other, other] for _ in range(2))
+        one[person], two[person] = a, b
+        worst[person] = max(worst[person], float(np.log(density(one) / density(two)).max()))
+    for lost, cost in zip(worst, plan.cost.tolist(), strict=True):
+        assert 0.5 * cost / MICRO < lost <= cost / MICRO + 1e-9
+
+
+# ---- the engine does the same ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("user", [False, True], ids=["one row each", "three rows each"])
+def test_the_engine_adds_people_up(user, neighbors):
+    """The real Summary of a table is what its people add, each by themselves; who is of a level that the roster does not have is not in it."""
+    random = np.random.default_rng(5)
+    spec, levels = Spec.of([0.5, 0.5, 0.7]), [0.5, 0.5, 0.7]
+    xs, zs, gs, ms = [0.0, 1.0, 2.0, nan, 1e300], [0.0, 1.0, nan], [1.0, 2.0, 3.0, 9.0], [1.0, 1.0, 0.0]
+    rows = [dict(zip("xzgm", row, strict=True)) for row in product(xs, zs, gs, ms)]
+    people = [[rows[random.integers(len(rows))] for _ in range(1 + 2 * user)] for _ in range(3)]
+    alone = opened(people, [0.1, 0.2, 0.3], user)
+    how = {"neighbors": "add-remove", "roster": spec} if neighbors == "add-remove" else {}
+    there = people if neighbors == "replace" else [people[0], [], people[2]]
+    extra = [] if neighbors == "replace" else [[rows[0]]]
+    together = opened([*there, *extra], [*levels, 9.0], user, **how)
+    for statistic, part in CASES:
+        if statistic == "rows" and not user:
+            continue
+        query = answered(statistic, part, neighbors)
+        for by_cell in [False] if statistic in CHOSEN or statistic.startswith("regression") else [False, True]:
+            mine = [added(s, 3) for s in alone._summaries(query, None, by_cell)]
+            for one, summary in zip(mine, together._summaries(query, None, by_cell), strict=True):
+                expected = [{}, {}]
+                for k, person in enumerate(there):
+                    for output, amount in one[k] if person else ():
+                        expected[k // 2][output] = expected[k // 2].get(output, 0) + amount
+                assert added(summary, 2) == [tuple(sorted((k, a) for k, a in sums.items() if a)) for sums in expected]
+                assert (summary.people == spec.people).all()
+
+
+# ---- nothing else is told ------------------------------------------------------------------------------------------
+
+TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\"]*")
+
+
+def told(table, query, name, monkeypatch):
+    """All that leaves a release, for outcomes that are fixed."""
+    noise = Outcomes()
+    with monkeypatch.context() as patch:
+        patch.setattr(releases, "SECURE", noise)
+        made = table.release(query, name)
+    words = TIME.sub("", json.dumps(made.receipt()) + str(made) + repr(made.interval(0.9)) + repr(made))
+    return words, made.value, made.found, dict(made.charges), [s for _, s in noise.seen], [s for _, s in noise.laws]
+
+
+@cache
+def neighboring(neighbors, part):
+    """Tables of which each is as far from the first as one person, or everyone, can take it."""
+    rows = kinds(True, PARTS[part])
+    levels = [0.5, 0.5, 700.0, 700.0]
+    how = {"neighbors": "add-remove", "roster": Spec.of(levels)} if neighbors == "add-remove" else {}
+    first = [[rows[0]]] * 4
+    others = [[*first[:3], [rows[-1], rows[1]]], [[rows[-1]] * 3] * 4]
+    if neighbors == "add-remove":
+        others = [people[1:] for people in others] + [[first[3]]]
+    return [opened(people, levels[-len(people) :], True, **how) for people in (first, *others)]
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_whoever_is_there_decides_nothing_but_outcomes(statistic, neighbors, monkeypatch):
+    """The same outcomes make the same release to the letter: value, rmse, few, interval, receipt and text."""
+    for part in ("where", "by 2"):
+        if (statistic, part) == ("count", "where"):
+            continue
+        tables = neighboring(neighbors, part)
+        query = STATISTICS[statistic](**PARTS[part])
+        plan = tables[0].plan(query)
+        for name in ("minimum", "sample"):
+            if next(c for c in plan.candidates if c.mechanism == name).rmse is None:
+                continue
+            said = [told(table, query, name, monkeypatch) for table in tables]
+            assert all(one == said[0] for one in said[1:]), (part, name)
+
+
+# ---- charges ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60)
+@given(
+    levels=st.lists(st.one_of(st.integers(1, 40), st.integers(1, 9_000_000), st.just(PUBLIC)), min_size=1, max_size=5),
+    share=st.integers(1, MICRO),
+    statistic=st.sampled_from(sorted(STATISTICS)),
+    part=st.sampled_from(sorted(PARTS)),
+    neighbors=st.sampled_from(NEIGHBORS),
+)
+def test_halves_are_rounded_down(levels, share, statistic, part, neighbors):
+    """No candidate, chosen or not, charges more than share × level; not even a millionth, and not even those with an odd number of them."""
+    spec = Spec(np.array(levels), np.ones(len(levels), dtype=np.int64))
+    try:
+        plan = accord.plan(spec, STATISTICS[statistic](**PARTS[part]), share=share / MICRO, neighbors=neighbors)
+    except PlanError as refused:
+        halved = neighbors == "replace"
+        most = max(PUBLIC if m == PUBLIC else m * share // MICRO for m in levels)
+        assert most < (2 if halved else 1), refused
+        return
+    bound = [PUBLIC if m == PUBLIC else m * plan.share // MICRO for m in spec.micro.tolist()]
+    for candidate in plan.candidates:
+        if candidate.calibration is not None:
+            cost = candidate.cost.tolist()
+            assert all(0 <= c <= b for c, b in zip(cost, bound, strict=True))
+            halves = candidate.calibration.charges.tolist()
+            assert cost == [c if c == PUBLIC else c * plan.times for c in halves]
+    assert isinstance(plan.query, Grouped) or statistic == "count"
+    assert isfinite(plan.rmse)
+
+
+def test_a_person_in_no_group_is_charged_like_everyone():
+    """Charges are by level: nothing about membership can be in them."""
+    table = opened([[{"x": 1.0, "z": 0.0, "g": 9.0, "m": 0.0}]] * 50, [1.0] * 50, False)
+    for part in PARTS.values():
+        made = table.release(accord.mean("x", **GRID, **part), "minimum")
+        assert dict(made.charges) == {1.0: 1.0}
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_groups_within_a_workload_share_what_there_is(neighbors):
+    """Doubled charges add up over the questions to no more than share × level, and public groups do not pass for private ones."""
+    spec = Spec.from_groups({0.100001: 300, 1.000003: 200, inf: 5})
+    asked = [
+        make(**PARTS[part]) for make, part in zip(list(ADDED.values())[:3], ("by 2", "where", "by 3"), strict=True)
+    ]
+    plan = accord.plan(spec, accord.workload([*asked, accord.count(where="x > 0")]), share=0.5, neighbors=neighbors)
+    assert all(c <= most for c, most in zip(plan.spent.tolist(), lowest_bound(spec, 0.5), strict=True))
+    assert [part.times for part in plan.parts] == ([2, 1, 2, 1] if neighbors == "replace" else [1] * 4)
+    public = accord.mean("x", **GRID, **PARTS["by 2"], membership="public")
+    with pytest.raises(PlanError):
+        accord.plan(spec, accord.workload([public, asked[0]]), neighbors=neighbors)
+
+
+def test_histograms_of_groups_need_no_second_half():
+    """A person who changes their cell within a group moves two counts: what is charged covers it, and no more is taken."""
+    plan = planned(*SPECS["two levels"], "histogram of three cells", "by 2", "replace", "minimum")
+    assert isinstance(plan.query.query, Histogram) and plan.query.query.reach == 1 and plan.times == 2
