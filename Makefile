@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup demo test test-all bench lint clean
+.PHONY: setup demo test test-all bench bench-peers lint clean
 
 setup: .venv/.ready-test  ## everything that tests and benchmarks use
 
@@ -18,6 +18,12 @@ bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/ledger.py
 	$(BIN)/python bench/regression.py
+	$(BIN)/python bench/people.py
+
+bench-peers:  ## accord and other libraries on one file
+	test -x bench/.venv/bin/python || $(PYTHON) -m venv bench/.venv
+	bench/.venv/bin/pip install --quiet --disable-pip-version-check -r bench/peers.txt -e .
+	bench/.venv/bin/python bench/peers.py
 
 lint: setup
 	$(BIN)/ruff check src tests bench docs
