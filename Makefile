@@ -19,6 +19,7 @@ bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/ledger.py
 	$(BIN)/python bench/regression.py
 	$(BIN)/python bench/people.py
+	$(BIN)/python bench/spark.py
 
 bench-peers:  ## accord and other libraries on one file
 	test -x bench/.venv/bin/python || $(PYTHON) -m venv bench/.venv
