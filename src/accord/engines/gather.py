@@ -39,7 +39,9 @@ def gathered(
     Of somebody with rows in several parts it is the first; only rows that are of any part come to something.
     """
     who = sql.quote(user)
-    kept = [who, f"MIN({level}) AS {sql.quote(LEVEL)}", f"MIN({part}) AS {sql.quote(PART)}"]
+    kept = [who, f"MIN({level}) AS {sql.quote(LEVEL)}"]
+    if part != ALL:
+        kept.append(f"MIN({part}) AS {sql.quote(PART)}")
     if query is not None:
         kept += _aggregates(sql, query, columns, "" if part == ALL else f"WHEN {part} IS NULL THEN NULL ")
     return f"(SELECT {', '.join(kept)} FROM {source} WHERE {_somebodys(sql, user, columns)} GROUP BY {who})"
