@@ -13,11 +13,11 @@ import os
 import resource
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from run import timed
 
 import accord
 
@@ -27,15 +27,6 @@ QUERY = accord.mean("x", bounds=(0, 100))
 def people(count: int, levels: int, first: int = 0) -> accord.Table:
     ids = np.arange(first, first + count)
     return accord.table({"id": ids, "x": ids % 101, "e": (1 + ids % levels) / levels}, epsilon="e", user="id")
-
-
-def timed(task: Callable[[], object], rounds: int = 1) -> float:
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        task()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def main() -> None:

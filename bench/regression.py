@@ -9,15 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
+from run import DATA, timed
 
 import accord
-
-DATA = Path(__file__).parent / ".data"
 
 
 def make(rows: int, features: int) -> Path:
@@ -33,15 +30,6 @@ def make(rows: int, features: int) -> Path:
     return path
 
 
-def fastest(task: Callable[[], object], rounds: int) -> float:
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        task()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=10_000_000)
@@ -53,7 +41,7 @@ def main() -> None:
     products = [f"sum({a} * {b})" for k, a in enumerate(names) for b in names[k:]]
     floor_query = f"SELECT {', '.join([*(f'sum({n})' for n in names), *products])} FROM '{path}'"
     con = duckdb.connect()
-    floor = fastest(lambda: con.execute(floor_query).fetchall(), given.rounds)
+    floor = timed(lambda: con.execute(floor_query).fetchall(), given.rounds)
     people = accord.table(path, epsilon="epsilon")
     people.spec()
     bounds = {**dict.fromkeys(names[:-1], (0, 100)), "y": (0, 1000)}
@@ -61,12 +49,10 @@ def main() -> None:
     print(f"{given.rows:,} rows, {given.features} features, {os.cpu_count()} cores")
     print(f"DuckDB's float sums of the same products   {floor:8.2f} s")
     for mechanism in ("affine", "sample"):
-        seconds = fastest(lambda name=mechanism: people.release(query, name), given.rounds)  # type: ignore[misc]
+        seconds = timed(lambda name=mechanism: people.release(query, name), given.rounds)  # type: ignore[misc]
         aim = "   aim 2" if mechanism == "affine" else ""
         print(f"regression by {mechanism:28} {seconds:8.2f} s   {seconds / floor:.2f} ×{aim}")
-    seconds = fastest(
-        lambda: accord.sample(lambda rows, epsilon: float(len(rows)), people, columns=["x0"]), given.rounds
-    )
+    seconds = timed(lambda: accord.sample(lambda rows, epsilon: float(len(rows)), people, columns=["x0"]), given.rounds)
     print(
         f"rows kept at random, as an Arrow table     {seconds:8.2f} s   {given.rows / seconds / 1e6:.1f} million rows a second"
     )

@@ -49,9 +49,17 @@ def fastest(tasks: dict[str, Callable[[], object]], rounds: int) -> dict[str, fl
     best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
         for name, task in tasks.items():
-            start = time.perf_counter()
-            task()
-            best[name] = min(best[name], time.perf_counter() - start)
+            best[name] = min(best[name], timed(task))
+    return best
+
+
+def timed(task: Callable[[], object], rounds: int = 1) -> float:
+    """The smallest time of one task."""
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        task()
+        best = min(best, time.perf_counter() - start)
     return best
 
 

@@ -298,13 +298,15 @@ def _about(query: Query, neighbors: str) -> tuple[Query, str, int]:
 
 
 def often(charges: IntArray, times: int) -> IntArray:
+    """Charges so many times; ∞ stays ∞."""
     return np.where(charges == PUBLIC, PUBLIC, np.where(charges == PUBLIC, 0, charges) * times)
 
 
 def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, times: int) -> Candidate:
     try:
         if task.neighbors not in mechanism.neighbors:
-            raise Refused(f"proves neighbors {' and '.join(mechanism.neighbors)} only")
+            moving = ", and that somebody moves between private groups takes add-remove" if times > 1 else ""
+            raise Refused(f"proves neighbors {' and '.join(mechanism.neighbors)} only{moving}")
         way = mechanism.way(task.query)
         calibration = way.calibrate(task)
         prediction = way.predict(task, calibration)

@@ -7,17 +7,17 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from math import inf
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from accord import planning, release
 from accord.engines import Engine, Kind, Within, gather, open_source
-from accord.engines.sql import ALL, LEFT, LEVEL, OWN, PART, SQL, WORD
+from accord.engines.sql import ALL, LEFT, OWN, PART, WORD
 from accord.errors import TABLE_CHANGED, LedgerError, PlanError, QueryError, SourceError, SpecError, did_you_mean
 from accord.groups import GroupedPlan
+from accord.levels import Beside, How, LeftColumn, Levels, Strictest, levels_of
 from accord.planning import NEIGHBORS, Plan
 from accord.query import (
     Additive,
@@ -38,7 +38,7 @@ from accord.query import (
 )
 from accord.query.regression import layout
 from accord.release import GroupedRelease, Release, WorkloadRelease
-from accord.spec import LARGEST, MICRO, IntArray, Spec, read_tiers, to_float, to_micro
+from accord.spec import IntArray, Spec
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan
 
@@ -52,161 +52,6 @@ _MANY_CELLS = 1_000
 
 
 @dataclass(frozen=True)
-class _Levels:
-    """How the level of a row is read: a column of numbers, a column of tiers, or one number for everyone."""
-
-    sql: SQL
-    expression: str
-    tiers: dict[str, int] | None
-    default: int | None
-    """In millionths, for NULL."""
-    lenient: bool = False
-    """Whether what is not a level counts as opted out, instead of being refused."""
-
-    @property
-    def read(self) -> str:
-        """SQL that is true for people who are to be read: never for those who opted out."""
-        tests = [f"{self.expression} IS NULL"] if self.default else []
-        if self.tiers is None:
-            tests.append(f"{self.expression} >= {self.sql.double(1 / MICRO)}")
-        elif names := ", ".join(self.sql.text(name) for name, level in self.tiers.items() if level):
-            tests.append(f"{self.expression} IN ({names})")
-        return f"({' OR '.join(tests)})" if tests else "FALSE"
-
-    @property
-    def number(self) -> str:
-        """SQL for the level as a number: of a tier, its millionths."""
-        if self.tiers is None:
-            return self.expression
-        arms = " ".join(
-            f"WHEN {self.expression} = {self.sql.text(name)} THEN {level}" for name, level in self.tiers.items()
-        )
-        return f"CASE {arms} END"
-
-    @property
-    def strictness(self) -> str:
-        """SQL for a row's level as a number whose smallest is the strictest: millionths of a tier, else the level; −1: not a level, −2: none at all."""
-        if self.tiers is None:
-            x, infinite = self.expression, self.sql.double(inf)
-            default = "-2" if self.default is None else self.sql.double(to_float(self.default))
-            good = f"{x} >= 0 AND {x} <= {self.sql.double(LARGEST / MICRO)} AND {self.sql.known(x)} OR {x} = {infinite}"
-            return f"CASE WHEN {x} IS NULL THEN {default} WHEN {good} THEN {x} ELSE -1 END"
-        arms = " ".join(
-            f"WHEN {self.expression} = {self.sql.text(name)} THEN {level}" for name, level in self.tiers.items()
-        )
-        default = "-2" if self.default is None else str(self.default)
-        return f"CAST(CASE WHEN {self.expression} IS NULL THEN {default} {arms} ELSE -1 END AS BIGINT)"
-
-    def decode(self, raw: Any, people: IntArray) -> IntArray:
-        """Raw levels in millionths; refuses what is not a level, with the number of people (levels are public)."""
-        missing = np.ma.getmaskarray(raw)
-        micro = np.zeros(missing.size, dtype=np.int64)
-        if self.lenient:
-            return self._decode_leniently(raw, missing, micro)
-        if missing.any():
-            if self.default is None:
-                raise SpecError(
-                    f"{people[missing].sum()} of {people.sum()} people have no level (NULL). Give default=, or leave them out of the table."
-                )
-            micro[missing] = self.default
-        known = np.ma.getdata(raw)[~missing]
-        if self.tiers is None:
-            self._refuse(known, people[~missing], int(people.sum()))
-            micro[~missing] = to_micro(known)
-            return micro
-        names, where = np.unique(known.astype(object), return_inverse=True)
-        unknown = [name for name in names.tolist() if name not in self.tiers]
-        if len(unknown) > 5:  # hardly tiers: a wrong column, whose entries are not to be shown
-            raise SpecError(
-                f"the levels have {len(unknown)} names that are not declared tiers. Is it the right column? {did_you_mean('', self.tiers)}"
-            )
-        for name in unknown:
-            count = int(people[~missing][known == name].sum())
-            raise SpecError(
-                f"tier {name!r} of {count} people is not declared. Give it a level (0: opted out), or correct it: {did_you_mean(name, self.tiers)}"
-            )
-        micro[~missing] = np.array([self.tiers[name] for name in names.tolist()], dtype=np.int64)[where]
-        return micro
-
-    def _decode_leniently(self, raw: Any, missing: Any, micro: IntArray) -> IntArray:
-        """What is not a level counts as opted out: who is there is private, so nobody there may decide whether a release fails."""
-        micro[missing] = self.default or 0
-        known = np.ma.getdata(raw)[~missing]
-        if self.tiers is None:
-            good = np.isinf(known) & (known > 0) | (known >= 0) & (known <= LARGEST / MICRO)
-            micro[~missing] = to_micro(np.where(good, known, 0.0))
-        else:
-            micro[~missing] = [self.tiers.get(name, 0) for name in known.tolist()]
-        return micro
-
-    @staticmethod
-    def _refuse(levels: Any, people: IntArray, total: int) -> None:
-        """Like `to_micro`, but counting people instead of distinct levels."""
-        for bad, what in (
-            (
-                np.isnan(levels),
-                "NaN or not a number (names of tiers are declared: tiers={'strict': 0.1, 'public': inf})",
-            ),
-            (levels < 0, "negative"),
-            (
-                (levels > LARGEST / MICRO) & ~np.isinf(levels),
-                f"larger than {LARGEST // MICRO}, which protects nobody (write inf for public data)",
-            ),
-        ):
-            if bad.any():
-                raise SpecError(
-                    f"{people[bad].sum()} of {total} people have a level that is {what}. A level is a number ≥ 0 (0: opted out), "
-                    "or inf (public). Correct them, or leave these people out."
-                )
-
-
-@dataclass(frozen=True)
-class _Beside(_Levels):
-    """Of a group's rows: the strictest level of the person stands beside each."""
-
-    @property
-    def strictness(self) -> str:
-        return self.sql.quote(LEVEL)
-
-
-@dataclass(frozen=True)
-class _Strictest:
-    """Stands in for `_Levels` where a person's rows are gathered: their level is the strictest that any of them has."""
-
-    rows: _Levels
-
-    @property
-    def expression(self) -> str:
-        return self.rows.sql.quote(LEVEL)
-
-    @property
-    def read(self) -> str:
-        return f"({self.expression} >= {self.rows.sql.double(1 / MICRO) if self.rows.tiers is None else 1})"
-
-    @property
-    def number(self) -> str:
-        return self.expression
-
-    def decode(self, raw: Any, people: IntArray) -> IntArray:
-        levels = np.ma.getdata(raw)
-        bad = ~(levels >= 0)  # NaN, too: see SQL.known
-        if bad.any() and not self.rows.lenient:
-            none = int(people[levels == -2].sum())
-            if none:
-                raise SpecError(
-                    f"{none} of {people.sum()} people have a row without a level (NULL). Give default=, or leave them out of the table."
-                )
-            what = (
-                "a tier that is not declared. Declare it in tiers= (0: opted out), or correct it"
-                if self.rows.tiers is not None
-                else f"a level that is not a number from 0 to {LARGEST // MICRO}, nor inf. Correct them, or leave these people out"
-            )
-            raise SpecError(f"{people[bad].sum()} of {people.sum()} people have a row with {what}.")
-        usable = np.where(bad, 0, levels)
-        return usable.astype(np.int64) if self.rows.tiers is not None else to_micro(usable)
-
-
-@dataclass(frozen=True)
 class Left:
     """What everyone in a table has left, as a ledger knows it."""
 
@@ -217,27 +62,13 @@ class Left:
     """Otherwise: the ledger's secret, keyed hashes of people, and what each of them has left."""
 
 
-@dataclass(frozen=True)
-class _LeftColumn:
-    """Stands in for `_Levels` where a lent column has what everyone has left."""
-
-    expression: str
-
-    @property
-    def read(self) -> str:
-        return f"({self.expression} > 0)"
-
-    def decode(self, raw: Any, people: IntArray) -> IntArray:
-        return np.asarray(raw, dtype=np.int64)
-
-
 class Table:
     """People, opened. Made by `accord.table`."""
 
     def __init__(
         self,
         engine: Engine,
-        levels: _Levels,
+        levels: Levels,
         user: str | None,
         neighbors: str,
         level_column: str | None = None,
@@ -251,7 +82,7 @@ class Table:
         self._identity: tuple[str, object, str] | None = None
         # Levels as they stand in the table (the first of them), and in millionths.
         self._raw: tuple[list[Any], IntArray] = ([], np.zeros(0, dtype=np.int64))
-        self._how = levels if user is None else _Strictest(levels)
+        self._how = levels if user is None else Strictest(levels)
 
     @property
     def columns(self) -> dict[str, Kind]:
@@ -397,7 +228,7 @@ class Table:
                 rows = gather.group(
                     self._sql, source, self.user, self._levels.strictness, which, place, self._engine.columns
                 )
-                levels = _Beside(**vars(self._levels))
+                levels = Beside(**vars(self._levels))
             groups[key] = Table(Within(self._engine, rows), levels, self.user, self.neighbors, self.level_column)
         return groups
 
@@ -452,7 +283,7 @@ class Table:
         return self._sql.part_of(part, self._engine.columns)
 
     @contextmanager
-    def _rows(self, left: Left | None, query: Query) -> Iterator[tuple[str, _How, Spec | None]]:
+    def _rows(self, left: Left | None, query: Query) -> Iterator[tuple[str, How, Spec | None]]:
         """Where people are, one row each, how their level is read, and which Spec they must have if not the table's own.
 
         Somebody's own algorithm gets rows as they are, of people who have one.
@@ -466,7 +297,7 @@ class Table:
         with self._engine.lend({"person": people, _LEFT: amounts}) as lent:
             yield (
                 self._sql.beside(source, self._person(secret), lent, _LEFT),
-                _LeftColumn(self._sql.quote(_LEFT)),
+                LeftColumn(self._sql.quote(_LEFT)),
                 left.spec,
             )
 
@@ -483,7 +314,7 @@ class Table:
     def _thinned(
         self,
         source: str,
-        how: _How,
+        how: How,
         expected: Spec | None,
         left: Left | None,
         chances: Any,
@@ -503,7 +334,7 @@ class Table:
         chance[known] = chances[np.searchsorted(spec.micro, micro[known])]
         words = noise.words(int(found["people"].sum()))
         with self._engine.lend({WORD: words}) as by_row:
-            if micro.size <= _FEW_LEVELS and not isinstance(how, _LeftColumn):
+            if micro.size <= _FEW_LEVELS and not isinstance(how, LeftColumn):
                 yield self._sql.kept_by_case(source, how.expression, by_row, _plain(found["level"]), chance.tolist())
                 return
             with self._engine.lend({"level": found["level"], "chance": chance}) as by_level:
@@ -513,7 +344,7 @@ class Table:
         self,
         query: Query,
         source: str,
-        how: _How,
+        how: How,
         expected: Spec | None,
         by_cell: bool,
         thinned: bool = False,
@@ -594,7 +425,7 @@ class Table:
         return self._engine.lends
 
     def _moments(
-        self, query: Regression, source: str, how: _How, spec: Spec, thinned: bool, part: str, parts: int
+        self, query: Regression, source: str, how: How, spec: Spec, thinned: bool, part: str, parts: int
     ) -> list[Summary]:
         """The sums of a regression, and the number of people last."""
         codes = self._sql.codes(query, self._engine.columns) if self.user is None else gather.codes(self._sql, query)
@@ -630,7 +461,7 @@ class Table:
                     f"{blurred:,} ids in {self.user!r} are floating-point numbers too large to be exact, so that people cannot be told apart. "
                     "Store ids as whole numbers or text."
                 )
-        found = self._engine.fetch(self._sql.people(self._source(), user, self._how.number))
+        found = self._engine.fetch(self._sql.people(self._source(), user, self._how.expression))
         return found["person"], self._how.decode(found["level"], np.ones(found["person"].size, dtype=np.int64))
 
     def _fingerprint(self, secret: str) -> str:
@@ -663,7 +494,7 @@ class Table:
         return self._sql.person(self.user, kind, secret)
 
     def _by_cell(
-        self, source: str, how: _How, cell: str, cells: int, missing: int | None, part: str
+        self, source: str, how: How, cell: str, cells: int, missing: int | None, part: str
     ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
         """Level, people, cell and part of each group; −1: in no cell, in no part.
 
@@ -673,7 +504,7 @@ class Table:
         raw, micro = self._raw
         nowhere = cells if missing is None else missing
         few = 0 < micro.size <= _FEW_LEVELS and cells >= _MANY_CELLS and part == ALL
-        if not few or isinstance(how, _LeftColumn):
+        if not few or isinstance(how, LeftColumn):
             found = self._engine.fetch(self._sql.by_level_and_cell(source, how.expression, cell, part))
             group = np.ma.filled(found["cell"], nowhere).astype(np.int64)
             levels, people = how.decode(found["level"], found["people"]), found["people"]
@@ -731,9 +562,6 @@ def _comes_to(query: Query) -> str:
             return "and counts with the mean of their rows, and their first declared category"
         case _:
             return "and counts with the mean of their rows"
-
-
-_How: TypeAlias = _Levels | _Strictest | _LeftColumn
 
 
 def _plain(raw: Any) -> list[Any]:
@@ -810,55 +638,7 @@ def table(
     for name in (None if isinstance(epsilon, Real) else epsilon, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
-    levels = _levels(engine.sql, engine.columns, epsilon, tiers, default)
+    levels = levels_of(engine.sql, engine.columns, epsilon, tiers, default)
     if roster is not None:
         levels = replace(levels, lenient=True)
     return Table(engine, levels, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)
-
-
-def _levels(
-    sql: SQL,
-    columns: Mapping[str, Kind],
-    epsilon: str | float,
-    tiers: Mapping[Any, float] | None,
-    default: str | float | None,
-) -> _Levels:
-    declared = None if tiers is None else read_tiers(tiers)
-    fallback: int | None = None
-    if default is not None:
-        if isinstance(default, str):
-            if declared is None or default not in declared:
-                raise SpecError(
-                    f"default={default!r} is not a declared tier. "
-                    + (did_you_mean(default, declared) if declared else "Give tiers=, or a number.")
-                )
-            fallback = declared[default]
-        elif isinstance(default, Real):
-            fallback = int(to_micro(default))
-        else:
-            raise SpecError(
-                f"default= is a {type(default).__name__}. Give one tier or one level, for the people who have none."
-            )
-    if not isinstance(epsilon, str):
-        if declared is not None:
-            raise SpecError(
-                "epsilon= is one number for everyone, so tiers= has no meaning. Name the column of tiers, or leave tiers= out."
-            )
-        return _Levels(sql, sql.double(to_float(int(to_micro(epsilon)))), None, None)
-    kind, name = columns[epsilon], sql.quote(epsilon)
-    if declared is not None:
-        if kind == "other":
-            raise SpecError(
-                f"column {epsilon!r} is of a kind that cannot name tiers. Use a column of text or whole numbers."
-            )
-        return _Levels(sql, f"({sql.letters(epsilon)})", declared, fallback)
-    if kind == "untyped":  # text that is not a number, or too large for one, becomes NaN, which is refused
-        number = sql.number(epsilon, kind)
-        spelled = f"lower(trim({name})) IN ('inf', '+inf', 'infinity', '+infinity')"
-        level = f"CASE WHEN {sql.known(number)} OR {spelled} THEN {number} ELSE CAST('nan' AS DOUBLE) END"
-        return _Levels(sql, f"(CASE WHEN {name} IS NOT NULL THEN {level} END)", None, fallback)
-    if kind != "number":
-        raise SpecError(
-            f"column {epsilon!r} holds no numbers. If it names tiers, declare them: tiers={{'strict': 0.1, 'public': inf}}."
-        )
-    return _Levels(sql, sql.number(epsilon, kind), None, fallback)

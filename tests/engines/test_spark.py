@@ -23,6 +23,7 @@ import pytest
 import accord
 from accord.engines import spark as engine
 from accord.errors import LedgerError, QueryError, SourceError, SpecError
+from accord.lab import populations
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore")]
 
@@ -402,7 +403,7 @@ def test_ctrl_c_stops_the_query(session):
         assert time.perf_counter() - start < 20
         time.sleep(0.1)
     few = accord.table(session.range(0, 10).selectExpr("1.0D AS e", "id AS x"), epsilon="e")
-    assert summaries(few, accord.sum("x", bounds=(0, 10), step=1))[0][2] == [[45]]  # the session is as good as new
+    assert summaries(few, accord.sum("x", bounds=(0, 10), step=1))[0][2] == [[45]]  # Spark is as good as new
     assert not session.catalog.listTables()
 
 
@@ -534,3 +535,16 @@ def test_a_session_of_accords_own(tmp_path):
     made = subprocess.run(call, capture_output=True, text=True, check=True, cwd=tmp_path, env=told)
     expected = accord.table(arrow(), epsilon="e").plan(accord.mean("n", bounds=(0, 70)))
     assert json.loads(made.stdout)["mechanism"] == expected.mechanism
+
+
+def test_rows_stay_in_spark(session):
+    """What would need them here is refused: for a population, and for an algorithm of one's own before it is run."""
+    frame = session.range(0, 10).selectExpr("1.0D AS e", "CAST(id AS DOUBLE) AS x")
+    frame.createOrReplaceTempView("staying")
+    try:
+        with pytest.raises(SourceError, match=r"^rows of a table in Spark stay there"):
+            populations.column("spark://staying", "x")
+    finally:
+        session.catalog.dropTempView("staying")
+    with pytest.raises(SourceError, match="cannot be kept or left out one by one"):
+        accord.sample(lambda rows, epsilon: pytest.fail("it was run"), accord.table(frame, epsilon="e"), columns=["x"])

@@ -1,17 +1,19 @@
 """Groups in a ledger: private ones charge everyone, public ones their own people, all groups or none; and nothing that goes wrong is free or leaves an answer behind."""
 
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from math import inf
 
 import pyarrow as pa
 import pytest
+from noises import Fixed
 
 import accord
 from accord import release
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, QueryError, SourceError
 from accord.ledger import Ledger
-from accord.spec import Spec
+from accord.spec import MICRO, Spec
 from accord.tables import Table
 
 KEY = "a key that only tests use"
@@ -73,6 +75,25 @@ def test_private_groups_charge_everyone_member_or_not(ledger, of):
     assert made.booked is not None and states(ledger) == ["released"]
     (step,) = ledger.history()
     assert {line["charge"] for line in step["booked"]} == {"0.2"}
+    sound(ledger)
+
+
+def test_a_workload_with_private_groups_charges_for_both_sides_of_a_move(ledger):
+    """What is booked is what the noise says, from the scales that were really drawn: charge = span·(what one person moves)/scale, twice for a move between groups."""
+    table = opened()
+    ledger.register(table, "people")
+    asked = accord.workload([accord.count(by="g", keys=["a", "b"]), accord.count(where="x > 2")])
+    plan = table.plan(asked, "minimum", 0.4)
+    lost = Fraction(0)
+    for part, moves in zip(plan.parts, (2, 1), strict=True):
+        noise = Fixed()
+        release._answer(part, table._summaries(part.query, None), noise)
+        weight = int(part.calibration.charges.min())
+        assert len(noise.scales) == (2 if moves == 2 else 1)
+        lost += moves * max(Fraction(weight) / scale for scale in noise.scales)
+    assert {Fraction(round(charge * MICRO), MICRO) for charge in plan.charges.values()} == {lost}
+    table.release(plan, ledger=ledger)
+    assert left(ledger) == {who: round(level - float(lost), 6) for who, level in EVERYONE.items()}
     sound(ledger)
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from functools import cache
 from importlib.util import find_spec
@@ -39,6 +39,7 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;+-_/()<>=")
 _BLANKS = " \t\r\n\ufeff\u00a0"
 _NUMBER = count()
+_STAYS = "rows of a table in Spark stay there: only sums of them come here. Write it to a Parquet file and open that."
 _T = TypeVar("_T")
 
 
@@ -204,12 +205,10 @@ class Spark:
         }
 
     def rows(self, sql: str, kind: str) -> Any:
-        raise NotImplementedError  # never asked: `lends` is False
+        raise SourceError(_STAYS)
 
-    @contextmanager
-    def lend(self, columns: dict[str, Any]) -> Iterator[str]:
-        raise NotImplementedError
-        yield
+    def lend(self, columns: dict[str, Any]) -> AbstractContextManager[str]:
+        raise SourceError(_STAYS)
 
     def state(self) -> object:
         return None

@@ -22,10 +22,8 @@ from accord.lab.experiment import (
 )
 from accord.lab.populations import beta
 from accord.lab.published import DIVIDES, keep_probabilities, sampled_mean
-from accord.lab.simulation import Law, twin
+from accord.lab.simulation import Law, planned, twin
 from accord.lab.specs import log_uniform, two_groups
-from accord.mechanisms import ALL as MECHANISMS
-from accord.planning import plan_within
 from accord.spec import Spec
 
 _NAMES = {"ADPM": "affine", "PropDPM": "proportional", "LDPE": "mix", "FME": "fallah", "UNI": "minimum"}
@@ -35,9 +33,7 @@ _BATCH = 2**22
 
 def _law(spec: Spec, mechanism: str, std: float | None = None) -> Law:
     """The law that accord's own plan follows, for values in [−½, ½]."""
-    among = tuple(m for m in MECHANISMS if m.name == mechanism)
-    query = accord.mean("x", bounds=(-0.5, 0.5), std=std)
-    law = twin(plan_within(spec, query, spec.micro, mechanism, None, 1_000_000, "replace", among=among))
+    law = twin(planned(spec, accord.mean("x", bounds=(-0.5, 0.5), std=std), mechanism))
     assert law is not None
     return law
 

@@ -24,10 +24,7 @@ from accord.lab.experiment import (
 )
 from accord.lab.noise import Seeded
 from accord.lab.published import DIVIDES, HALF, keep_probabilities, mixing_weights, sampled_mean
-from accord.lab.simulation import cells, summarise, twin
-from accord.mechanisms import ALL as MECHANISMS
-from accord.planning import Plan, plan_within
-from accord.query import Query
+from accord.lab.simulation import cells, planned, summarise, twin
 from accord.release import _draw
 from accord.spec import Spec
 
@@ -36,11 +33,6 @@ _EPSILON = np.array([10.0, 0.05, 0.1, 0.01, 0.25, 0.15])
 _STD, _RADIUS = 5.0, 50.0
 _THRESHOLDS = {"min": 0.01, "optimized": 0.25, "average": 1.76, "max": 10.0}
 _FORMULA = "by formula"
-
-
-def _plan(spec: Spec, query: Query, mechanism: str) -> Plan:
-    among = tuple(m for m in MECHANISMS if m.name == mechanism)
-    return plan_within(spec, query, spec.micro, mechanism, None, 1_000_000, "replace", among=among)
 
 
 # ---- Figure 1: means -------------------------------------------------------------------------------------------------
@@ -72,7 +64,7 @@ def _fig1(n: int, runs: int, rng: np.random.Generator, _: Context) -> list[Point
         ("affine", "affine", _RADIUS),
         ("mix", "mix", _RADIUS),
     ):
-        law = twin(_plan(spec, accord.mean("x", bounds=(-r, r), std=_STD), mechanism))
+        law = twin(planned(spec, accord.mean("x", bounds=(-r, r), std=_STD), mechanism))
         assert law is not None
         shift = law.slope * (rng.laplace(size=(runs, law.scales.size)) @ law.scales)
         ours[name] = sums[:, ascending] @ law.weights + shift
@@ -180,7 +172,7 @@ def _fig2(setting: tuple[str, float], runs: int, rng: np.random.Generator, _: Co
     private = round(share * _PEOPLE)
     spec = Spec.from_groups({strict: private, loose: _PEOPLE - private})
     query = accord.median("x", bounds=(-_BOUND, _BOUND))
-    plans = {"PE": _plan(spec, query, "pe"), "mix": _plan(spec, query, "mix"), "rank": _plan(spec, query, "rank")}
+    plans = {"PE": planned(spec, query, "pe"), "mix": planned(spec, query, "mix"), "rank": planned(spec, query, "rank")}
     beta = mixing_weights(spec.counts, spec.levels, 1.0, _BOUND)
     plans["weighted"] = replace(
         plans["mix"], calibration=replace(plans["mix"].calibration, weights=beta / np.array(spec.counts))

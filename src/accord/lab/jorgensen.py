@@ -41,10 +41,9 @@ from accord.lab.experiment import (
     rmse_point,
 )
 from accord.lab.noise import Seeded
-from accord.mechanisms import ALL as MECHANISMS
+from accord.lab.simulation import planned
 from accord.mechanisms.pe import count_scores, quantile_scores
 from accord.mechanisms.sample import probabilities
-from accord.planning import plan_within
 from accord.query import Query, count, median
 from accord.release import _answer
 from accord.spec import MICRO, IntArray, Spec, to_micro
@@ -56,7 +55,6 @@ POINTS = 1_000
 """Of the median: the integers 1 … 1000."""
 MEAN = 500.0
 _TOP = int(to_micro(EPSILON_L))
-_MECHANISMS = {m.name: m for m in MECHANISMS}
 _COUNT: Query = count(where="x = 1")
 _MEDIAN: Query = median("x", bounds=(1, POINTS), step=1)
 _HALF = Fraction(1, 2)
@@ -155,7 +153,7 @@ def _chosen(points: IntArray, levels: IntArray, level: IntArray, rng: np.random.
 
 def _ours(name: str, spec: Spec, query: Query, summary: Summary, rng: np.random.Generator) -> float:
     """Planned and released by accord, for neighbors by replace."""
-    decided = plan_within(spec, query, spec.micro, name, None, MICRO, "replace", among=(_MECHANISMS[name],))
+    decided = planned(spec, query, name)
     value = _answer(decided, summary, Seeded(rng))
     assert isinstance(value, float)
     return value

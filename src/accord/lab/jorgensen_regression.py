@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 from accord.lab import census
 from accord.lab.experiment import Claim, Context, Experiment, Panel, Point, Points, is_below, mean_of
 from accord.lab.functional import Moments, fit, held_out, least_squares, moments, products
+from accord.lab.simulation import planned
 from accord.lab.specs import jorgensen
-from accord.mechanisms import ALL as MECHANISMS
 from accord.mechanisms.record import Calibration
 from accord.mechanisms.regression import sensitivity, solve, weights_for
 from accord.mechanisms.sample import SURE, probabilities
-from accord.planning import plan_within
 from accord.query.regression import Entry, Regression, layout
 from accord.spec import MICRO, Spec
 
@@ -241,8 +240,7 @@ def plan(query: Regression, levels: Levels, mechanism: str) -> Planned:
     there = np.flatnonzero(people)
     spec = Spec(STEPS[there], people[there])
     neighbors = "add-remove" if mechanism == "sample" else "replace"
-    among = tuple(m for m in MECHANISMS if m.name == mechanism)
-    found = plan_within(spec, query, spec.micro, mechanism, None, MICRO, neighbors, among=among).calibration
+    found = planned(spec, query, mechanism, neighbors).calibration
     table = np.zeros(STEPS.size)
     table[there] = found.charges / MICRO if found.keep is None else found.keep / float(SURE)
     return Planned(table, found, float(people @ table))

@@ -9,34 +9,23 @@ from math import ceil
 
 from accord.query.means import Mean, Rows, Sum
 from accord.query.parts import Grouped
-from accord.query.record import Answer, Interval, Query
+from accord.query.present import PresentMean
+from accord.query.record import Answer, Query
 
 
 @dataclass(frozen=True)
-class MeanWhere(Mean):
+class MeanWhere(PresentMean):
     """The mean of the members of a private part, under replace.
 
     Of the integers q = 0 … span it releases Σc(2q − span) and Σc·span over the members. Somebody who comes in or goes out moves them by span + span at most, somebody whose
     value changes by 2·span: two spans in all (`reach`), as a person does in a histogram.
     """
 
-    sums = 2
     reach = 2
-    sized = True
 
     @property
     def blur(self) -> float:
         return 4 * self.width**2  # 2Δ² + 8(μ − mid)², at worst
-
-    @property
-    def thinned(self) -> float:
-        return self.variance
-
-    def middle(self, people: int) -> Answer:
-        return float((self.low + self.high) / 2)
-
-    def possible(self, people: int) -> Interval:
-        return float(self.low), float(self.high)
 
     def finish(self, found: Sequence[Fraction], people: int) -> Answer:
         centred, there = found
