@@ -242,13 +242,68 @@ def reproduce(
     pyplot()  # rather missing now than after a quarter of an hour
     chosen = reproduction.wanted(ids)
     found = {}
-    with _progress("measuring", sum(len(e.settings) for e in chosen)) as step:
+    with _progress("measuring") as (step, planned):
+        planned(sum(len(e.settings) for e in chosen))
         for result in reproduction.reproduce(chosen, runs, seed, jobs, data, step):
             found[result.experiment.id] = result
     results = [found[e.id] for e in chosen]
     pages = page.write(results, out)
     _print(as_json, lambda: reproduction.document(results), lambda: page.views(results))
     click.echo(f"pages: {', '.join(map(str, pages))}", err=True)
+
+
+@main.command()
+@click.argument("mechanisms", nargs=-1, metavar="[MECHANISM…]")
+@click.option(
+    "--statistic",
+    "statistics",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one, such as mean, 'mean where', 'median by'; may be repeated [default: all].",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Releases of each of two tables for the empirical way, such as 10000 [default: without it].",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Which neighbors the replay draws [default: others each time]."
+)
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes [default: as many as cores].")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page with pictures, to be filed.",
+)
+@_json
+def audit(
+    mechanisms: tuple[str, ...],
+    statistics: tuple[str, ...],
+    runs: int,
+    seed: int | None,
+    jobs: int | None,
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    """Doubt accord: look for people who lose more than they are promised, in up to three independent ways. Exit code 1 if there are any."""
+    from accord.lab import audit as auditing
+    from accord.lab.audit import views
+    from accord.report.figures import pyplot
+
+    _answer_in(as_json)
+    if page is not None:
+        pyplot()  # rather missing now than after minutes
+    with _progress("auditing") as (step, planned):
+        found = auditing.run(mechanisms, statistics, runs=runs, seed=seed, jobs=jobs, progress=step, planned=planned)
+    if page is not None:
+        click.echo(f"page: {views.write(found, page)}", err=True)
+    _print(as_json, found.describe, lambda: views.view(found))
+    if not found.passed:
+        click.get_current_context().exit(1)
 
 
 @main.command()
@@ -628,14 +683,17 @@ def _working(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(what: str, steps: int) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr, if someone is watching; what is given is to be called after each step with what was done."""
+def _progress(what: str) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
+    """A bar on stderr, if someone is watching: to be called after each step with what was done; and with how many there are."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=_console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=steps)
-        yield lambda name: bar.update(task, advance=1, description=f"{what} {name}")
+        task = bar.add_task(what, total=None)
+        yield (
+            lambda name: bar.update(task, advance=1, description=f"{what} {name}"),
+            lambda steps: bar.update(task, total=steps),
+        )
 
 
 if __name__ == "__main__":

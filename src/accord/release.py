@@ -324,17 +324,22 @@ def _carry_out_one(table: Table, decided: Plan, left: Left | None, summary: Summ
     if isinstance(decided.query, Algorithm):
         rows = table._sampled(decided.query, left, decided.calibration.keep, SECURE)
         return Release(decided, _run(decided, rows), datetime.now(UTC))
-    if decided.mechanism not in NO_DATA:
-        way = _mechanism(decided).way(_inner(decided.query))
-        summaries = [summary] if isinstance(summary, Summary) else []
-        if way.by_row:
-            summaries = table._summaries(decided.query, left, thinning=(decided.calibration.keep, SECURE))
-        elif not summaries or way.by_cell:
-            summaries = table._summaries(decided.query, left, way.by_cell)
-        value, found = _draw(decided, summaries, SECURE)
-    else:
-        value, found = _draw(decided, None, SECURE)
+    value, found = _draw(decided, _read(table, decided, left, summary))
     return Release(decided, value, datetime.now(UTC), tuple(found))
+
+
+def _read(
+    table: Table, decided: Plan, left: Left | None = None, summary: Summary | None = None, noise: Noise = SECURE
+) -> list[Summary] | None:
+    """The integers that a plan needs, for each of its groups; None if it needs none. Which rows are kept may be up to the noise."""
+    if decided.mechanism in NO_DATA:
+        return None
+    way = _mechanism(decided).way(_inner(decided.query))
+    if way.by_row:
+        return table._summaries(decided.query, left, thinning=(decided.calibration.keep, noise))
+    if summary is None or way.by_cell:
+        return table._summaries(decided.query, left, way.by_cell)
+    return [summary]
 
 
 def _run(decided: Plan, rows: Any) -> Any:
@@ -360,7 +365,7 @@ def _answer(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise
     return _draw(decided, summary, noise)[0]
 
 
-def _draw(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise) -> tuple[Answer, list[Any]]:
+def _draw(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise = SECURE) -> tuple[Answer, list[Any]]:
     """The answer, and what the mechanism released for it; of groups, for each."""
     query, people = decided.query, decided.spec.total
     if decided.mechanism == "public":

@@ -51,6 +51,21 @@ def sample(
     >>> sample(lambda rows, epsilon: 42.0, people, columns=["age"]).charges
     mappingproxy({0.1: 0.1, 1.0: 1.0})
     """
+    query = asked(algorithm, table, columns, rows)
+    if t == "best":
+        raise QueryError(
+            't="best" needs a predicted error, which an algorithm of your own has none of. Give "max", "mean", "min" or a number.'
+        )
+    if share is None and ledger is not None:
+        raise QueryError("with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth.")
+    decided = plan(table.spec(), query, "sample", 1.0 if share is None else share, t=t, neighbors=table.neighbors)
+    made = release(table, decided, ledger=ledger)
+    assert isinstance(made, Release)
+    return made
+
+
+def asked(algorithm: Callable[..., Any], table: Table, columns: Iterable[str] | None, rows: str) -> Algorithm:
+    """The question that an algorithm is; refuses what cannot be asked of the table."""
     if not callable(algorithm):
         raise QueryError(f"algorithm= is a {type(algorithm).__name__}. Give a function of (rows, epsilon).")
     if rows not in ROWS:
@@ -66,13 +81,4 @@ def sample(
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     query = Algorithm(name, wanted, rows, algorithm)
     table.check(query)
-    if t == "best":
-        raise QueryError(
-            't="best" needs a predicted error, which an algorithm of your own has none of. Give "max", "mean", "min" or a number.'
-        )
-    if share is None and ledger is not None:
-        raise QueryError("with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth.")
-    decided = plan(table.spec(), query, "sample", 1.0 if share is None else share, t=t, neighbors=table.neighbors)
-    made = release(table, decided, ledger=ledger)
-    assert isinstance(made, Release)
-    return made
+    return query

@@ -12,6 +12,7 @@ from math import exp, fsum, inf, log
 
 import numpy as np
 import pytest
+from planted import naive_scores
 
 import accord
 from accord.mechanisms import ALL, pe
@@ -193,19 +194,6 @@ def test_half_the_noise_is_found_out(name, query):
     answer = BY_NAME[name].way(plan.query).answer
     assert overcharged(answer, plan) == []
     assert overcharged(halved(answer), plan)
-
-
-def naive_scores(levels, points, level, people, p, size):
-    """[J]'s words taken literally: the rank of r is the number of people below it, and the change is of so many people on the other side."""
-    n = int(people.sum())
-    m = min(int(p * n), n - 1)
-    people = [(int(x), int(levels[j])) for x, j, count in zip(points, level, people, strict=True) for _ in range(count)]
-    scores = []
-    for r in range(size):
-        below = sorted(level for x, level in people if x < r)
-        above = sorted(level for x, level in people if x > r)
-        scores.append(-sum(above[: max(m - len(below), 0)]) - sum(below[: max(len(below) - m, 0)]))
-    return np.array(scores)
 
 
 @pytest.mark.parametrize("spec", ["two levels, three people", "three levels", "far apart"])

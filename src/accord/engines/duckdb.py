@@ -269,7 +269,7 @@ def _connect() -> Any:
 
 def _array(values: Any) -> Any:
     """A column for DuckDB. What a mask hides, and None among numbers, is missing; text is plain text, not an enumeration."""
-    array: Any = np.asarray(values)
+    array: Any = np.asarray(values, order="C")  # a reversed view is a column as well
     if isinstance(values, np.ma.MaskedArray):
         array = array.astype(object)
         array[np.ma.getmaskarray(values)] = None

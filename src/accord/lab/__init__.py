@@ -1,13 +1,16 @@
-"""The lab: simulation, comparison, and every figure of the papers, redrawn. Seeded, for research; nothing outside uses it.
+"""The lab: simulation, comparison, audit, and every figure of the papers, redrawn. Seeded, for research; nothing outside uses it.
 
     from accord import lab
     lab.simulate("affine", query, spec, lab.populations.normal(), runs=10_000, seed=1)        # errors, and what the plan had predicted
     lab.compare(["affine", "threshold", "sample"], query, spec, population).plot("errors.png")
     list(lab.reproduce(lab.wanted(["C-table2"])))                                             # `accord reproduce C-table2`
+    lab.audit.run(["affine"], ["mean"])                                                       # `accord audit affine --statistic mean`
+    lab.audit.check(algorithm, people)                                                        # one's own, for accord.sample
 
 `populations`: normal, uniform, bernoulli, beta, lognormal, a real column. `specs`: [J]'s three groups, two groups, log-uniform, published segmentations.
 """
 
+from importlib import import_module
 from typing import Any
 
 from accord.lab import populations, specs
@@ -22,6 +25,8 @@ def __getattr__(name: str) -> Any:
         from accord.lab import reproduction
 
         return getattr(reproduction, name)
+    if name == "audit":
+        return import_module("accord.lab.audit")
     raise AttributeError(f"module 'accord.lab' has no attribute {name!r}")
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 import accord
 from accord.errors import AccordError
+from accord.lab import html
 from accord.lab.experiment import Claim
 from accord.lab.figures import draw_experiment
 from accord.lab.reproduction import EXPERIMENTS, Result
@@ -25,9 +26,6 @@ _PAPERS = {
     "Z": "Cyffers, Ziani 2026. Limits of personalizing differential privacy budgets.",
 }
 _SURE = 2.0
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;font-size:14px;margin:1rem 0}td,th{border-bottom:1px solid #ddd;padding:.25rem .7rem;text-align:left;vertical-align:top}
-img{max-width:100%}h2{margin-top:3rem}.no{font-weight:bold}code{background:#f4f4f4;padding:0 .2rem}"""
 
 
 def is_paper(claim: Claim) -> bool:
@@ -212,14 +210,6 @@ def _html(results: Sequence[Result]) -> str:
             f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> {escape(f'{e.setting} ({how(r)}). Numbers are of: {_measure(r)}.')}</p>",
         ]
         body.append(f'<img src="reproduction/{e.id}.png" alt="{escape(e.title)}">')
-        body.append("<table><tr>" + "".join(f"<th>{name}</th>" for name in _HEAD) + "</tr>")
-        body += [
-            "<tr>" + "".join(f"<td{' class=no' if cell == 'no' else ''}>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in rows
-        ]
-        body += ["</table>", "<ul>", *(f"<li>{escape(text)}</li>" for text in words), "</ul>"]
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{_TITLE}</title><style>{_STYLE}</style></head><body>'
-        + "\n".join(body)
-        + "</body></html>\n"
-    )
+        body += html.table(_HEAD, rows, bad=("no",))
+        body += ["<ul>", *(f"<li>{escape(text)}</li>" for text in words), "</ul>"]
+    return html.document(_TITLE, body)

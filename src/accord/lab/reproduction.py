@@ -6,18 +6,12 @@ What comes out depends on the seed alone: every setting has a generator of its o
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isinf
-from multiprocessing import get_context, parent_process
 from pathlib import Path
-from threading import Thread
 from time import perf_counter
-from types import ModuleType
 from typing import Any
 from zlib import crc32
 
@@ -26,11 +20,11 @@ import numpy as np
 from accord.errors import AccordError, did_you_mean
 from accord.lab import chaudhuri, cyffers, ferrando, jorgensen, jorgensen_regression
 from accord.lab.experiment import Claim, Context, Experiment, Point, Points
+from accord.lab.processes import shared
 
 EXPERIMENTS: dict[str, Experiment] = {
     e.id: e for e in (*jorgensen.ALL, *jorgensen_regression.ALL, *ferrando.ALL, *chaudhuri.ALL, *cyffers.ALL)
 }
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -127,24 +121,13 @@ def reproduce(
     tasks = [(e.id, k) for e in experiments for k in range(len(e.settings))]
     measured: dict[str, dict[int, list[Point]]] = {e.id: {} for e in experiments}
     spent = dict.fromkeys(measured, 0.0)
-    with _one_thread(), ProcessPoolExecutor(workers, get_context("spawn"), initializer=_serve) as pool:
-        with _no_main():
-            futures = {pool.submit(measure, key, k, runs, seed, context): (key, k) for key, k in tasks}
-        try:
-            for future in as_completed(futures):
-                key, k = futures[future]
-                points, seconds = future.result()
-                measured[key][k] = points
-                spent[key] += seconds
-                progress(key)
-                experiment = EXPERIMENTS[key]
-                if len(measured[key]) == len(experiment.settings):
-                    yield _result(experiment, measured[key], runs, seed, data, spent[key])
-        except BaseException:  # Ctrl-C, or somebody who wants no more: nobody works on
-            for process in list((pool._processes or {}).values()):
-                process.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for (key, k), (points, seconds) in shared(tasks, partial(_measured, runs, seed, context), workers):
+        measured[key][k] = points
+        spent[key] += seconds
+        progress(key)
+        experiment = EXPERIMENTS[key]
+        if len(measured[key]) == len(experiment.settings):
+            yield _result(experiment, measured[key], runs, seed, data, spent[key])
 
 
 def document(results: Sequence[Result]) -> dict[str, Any]:
@@ -175,6 +158,10 @@ def catalogue() -> dict[str, Any]:
     }
 
 
+def _measured(runs: int | None, seed: int, context: Context, task: tuple[str, int]) -> tuple[list[Point], float]:
+    return measure(*task, runs, seed, context)
+
+
 def measure(key: str, k: int, runs: int | None, seed: int, context: Context) -> tuple[list[Point], float]:
     """One setting of an experiment, in a process of its own."""
     experiment = EXPERIMENTS[key]
@@ -199,42 +186,3 @@ def _result(
     if data is not None:  # reasons were found for the generator's people
         claims = [replace(claim, why="") for claim in claims]
     return Result(experiment, runs or experiment.runs, seed, data, points, claims, seconds)
-
-
-def _serve() -> None:
-    """Ctrl-C is for the process that everyone works for, which then ends the others; and nobody outlives it, however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    assert parent is not None
-
-    def follow() -> None:
-        parent.join()
-        os._exit(1)
-
-    Thread(target=follow, daemon=True).start()
-
-
-@contextmanager
-def _no_main() -> Iterator[None]:
-    """Processes that start now do not run the caller's own script again, which may have no guard against it, or no file."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Processes that start now have one thread each: sums of floats then have one order."""
-    before = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -28,23 +28,23 @@ _WIDTH = 118
 
 
 def plan_text(plan: Plan) -> str:
-    return _plain(plan_view(plan))
+    return plain(plan_view(plan))
 
 
 def release_text(release: Release) -> str:
-    return _plain(release_view(release))
+    return plain(release_view(release))
 
 
 def grouped_plan_text(plan: GroupedPlan) -> str:
-    return _plain(grouped_plan_view(plan))
+    return plain(grouped_plan_view(plan))
 
 
 def grouped_release_text(release: GroupedRelease) -> str:
-    return _plain(grouped_release_view(release))
+    return plain(grouped_release_view(release))
 
 
 def workload_text(plan: WorkloadPlan) -> str:
-    return _plain(workload_view(plan))
+    return plain(workload_view(plan))
 
 
 def workload_view(plan: WorkloadPlan) -> RenderableType:
@@ -444,7 +444,7 @@ def _table(*columns: str, title: str | None = None) -> Table:
     return table
 
 
-def _plain(view: RenderableType) -> str:
+def plain(view: RenderableType) -> str:
     out = StringIO()
     Console(file=out, width=_WIDTH, color_system=None, highlight=False).print(view)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

@@ -1,0 +1,185 @@
+"""What all questions have in common: the order of rows, what is decided beforehand, what is booked, who is kept, several questions at once. By replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from math import inf, nan
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+import accord
+from accord import release
+from accord.lab.audit.cases import (
+    REAL,
+    TINY,
+    People,
+    Row,
+    Statistic,
+    cut,
+    kinds,
+    opened,
+    peoples,
+    plans,
+    promised,
+    real_people,
+)
+from accord.lab.audit.exact import Worst, compared, drawn, failing
+from accord.lab.audit.laws import Law, Leak, Tap, frozen
+from accord.planning import Plan
+from accord.sampling import asked
+from accord.spec import level_text, to_micro
+
+_MANY = 40_000
+_LEVELS = ("0.1234569", "0.7", "2.5")
+_TEXTS = {raw: level_text(int(to_micro(float(raw)))) for raw in _LEVELS}
+_ENOUGH = ("700", "7000", "90000")
+"""Levels at which a few people are worth asking."""
+_CHANGED = "one person's change"
+
+
+def order(rng: np.random.Generator) -> Iterator[Worst]:
+    """Rows in another order are the same table: no bit moves, however large the sums are."""
+    x = rng.integers(0, 2**40, _MANY).astype(np.float64)
+    query = accord.mean("x", (0, 2**40), step=1)
+    tables = [
+        accord.table({"x": column, "e": np.ones(_MANY)}, epsilon="e")
+        for column in (x, rng.permutation(x), np.sort(x), np.sort(x)[::-1])
+    ]
+    plan = accord.plan(tables[0].spec(), query, "affine")
+    first, *others = (_draws([plan], table) for table in tables)
+    account = Worst(plan, "1", Fraction(0))
+    for other in others:
+        account.see(*compared(first, other, partial(str, "rows in another order")), ())
+    yield account
+
+
+def decisions(statistic: Statistic, neighbors: str) -> Iterator[Worst]:
+    """What is decided before the noise is drawn follows from public things alone: whole releases by `auto`, on tiny tables that differ in everything."""
+    people = People(_ENOUGH[: len(peoples(statistic)[0].levels)])
+    can, query = kinds(statistic), statistic.ask(TINY)
+    decided = accord.plan(people.spec, query, neighbors=neighbors)
+    account = Worst(decided, people.levels[0], Fraction(0))
+    everyone = [(who,) * len(people.levels) for who in (can[0], can[-1], can[len(can) // 2])]
+    table = cut(everyone, people.numbers, statistic.user, people.spec if neighbors == "add-remove" else None)
+    for k in range(len(everyone)):
+        try:
+            made = [table(k).plan(query), table(k).release(query).plan]
+        except Exception as fault:
+            account.see(inf, partial(str, failing(fault)), ())
+            continue
+        same = all(_public(plan) == _public(decided) for plan in made)
+        account.see(0 if same else inf, lambda: "what is decided depends on the data", ())
+    yield account
+
+
+def _public(plan: Plan) -> Any:
+    """A plan without what a table adds to it in words."""
+    return {k: v for k, v in plan.describe().items() if k != "assumptions"}
+
+
+def _crowd() -> tuple[list[Row], list[float]]:
+    """Thirty people and their levels."""
+    rows = [row._replace(g=1 + k % 2) for k, row in enumerate(real_people(30))]
+    return rows, [float(_LEVELS[k % len(_LEVELS)]) for k in range(len(rows))]
+
+
+def _neighbors(rng: np.random.Generator, versions: Callable[[Row], list[Row]]) -> Iterator[tuple[str, Row, list[Any]]]:
+    """For each level somebody who has it, and tables in which they are one thing or another."""
+    rows, levels = _crowd()
+    for number, level in enumerate(_LEVELS):
+        k = number + len(_LEVELS) * int(rng.integers(len(rows) // len(_LEVELS)))
+        people: list[Any] = [(row,) for row in rows]
+        yield (
+            level,
+            rows[k],
+            [opened([*people[:k], (who,), *people[k + 1 :]], levels, False) for who in versions(rows[k])],
+        )
+
+
+def booked(mechanisms: Sequence[str]) -> Iterator[Worst]:
+    """What a ledger takes from everyone is what the receipt says."""
+    rows, levels = _crowd()
+    table = opened([(row,) for row in rows], levels, True)
+    with TemporaryDirectory() as folder:
+        ledger = accord.Ledger(f"{folder}/audit.db")
+        ledger.register(table, "people")
+
+        def spent() -> dict[float, int]:
+            return {a.level: round(a.spent[0] * 10**6) for a in ledger.accounts()}
+
+        for query in (accord.mean("x", REAL.bounds), accord.median("x", REAL.bounds, step=100)):
+            for plan in plans(table.spec(), query, 0.05, "replace", mechanisms):
+                before = spent()
+                receipt = {e["level"]: e["charge"] for e in table.release(plan, ledger=ledger).receipt()["charges"]}
+                after = spent()
+                for raw, text in _TEXTS.items():
+                    account = Worst(plan, raw, Fraction(after[float(text)] - before[float(text)], 10**6))
+                    account.see(Fraction(receipt[text]), lambda: "less is booked in a ledger than is charged", ())
+                    yield account
+
+
+def kept(rng: np.random.Generator) -> Iterator[Worst]:
+    """Whose rows an algorithm of one's own gets to see: those whose own word is below the chance of their level, and no others."""
+    _, levels = _crowd()
+    levels = [0.0, *levels[1:]]
+    table = accord.table({"id": np.arange(float(len(levels))), "e": np.array(levels)}, epsilon="e")
+    query = asked(lambda rows, epsilon: 0, table, ["id"], "numpy")
+    for plan in plans(table.spec(), query, 1.0, "replace", ["sample"]):
+        chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
+        rows = [chances.get(int(to_micro(level)), 0) for level in levels]
+        account = Worst(plan, "any", Fraction(0))
+        for _ in range(3):
+            tap = Tap(kept=(rng.random(len(levels)) < 0.5).tolist(), rows=rows)
+            seen = table._sampled(query, None, plan.calibration.keep, tap)[:, 0].astype(int).tolist()
+            right = sorted(seen) == [k for k, (_, heads) in enumerate(tap.coins) if heads]
+            account.see(0 if right else inf, lambda: "others are kept than those whose word says so", ())
+        yield account
+
+
+def together(rng: np.random.Generator) -> Iterator[Worst]:
+    """A workload costs everyone what it says, for all its questions together."""
+    asked = accord.workload(
+        [
+            accord.mean("x", REAL.bounds, step=100),
+            accord.median("x", REAL.bounds, step=100),
+            accord.histogram("x", edges=REAL.edges),
+            accord.mean("x", REAL.bounds, by="g", keys=[1, 2]),
+        ]
+    )
+    low, high = REAL.bounds
+    for level, _, tables in _neighbors(rng, lambda row: [row, Row(low), Row(high, g=2, m=0), Row(nan, g=9)]):
+        plan = tables[0].plan(asked)
+        account = Worst(plan.parts[0], level, promised(plan, _TEXTS)[level])
+        for one, other in combinations([_draws(plan.parts, table) for table in tables], 2):
+            account.see(*compared(one, other, partial(str, _CHANGED)), ())
+        yield account
+
+
+def public_groups(rng: np.random.Generator) -> Iterator[Worst]:
+    """Of public groups, only one's own charges a person, and only its answer moves with them."""
+    query = accord.mean("x", REAL.bounds, step=100, by="g", keys=[1, 2], membership="public")
+    for level, who, tables in _neighbors(rng, lambda row: [row._replace(x=x) for x in (*REAL.bounds, nan)]):
+        whole = tables[0].plan(query)
+        for key, plan in whole.plans.items():
+            account = Worst(plan, level, promised(plan, _TEXTS)[level] if key == who.g else Fraction(0))
+            groups = [_draws([plan], table._groups(whole.query.part)[key]) for table in tables]
+            for one, other in combinations(groups, 2):
+                account.see(*compared(one, other, partial(str, _CHANGED)), ())
+            yield account
+
+
+def _draws(plans: Sequence[Plan], table: accord.Table) -> Law | Leak:
+    """Of several plans about one table."""
+    try:
+        laws = [frozen(partial(drawn, plan, release._read(table, plan)))[0] for plan in plans]
+    except Leak as leak:
+        return leak
+    except Exception as fault:
+        return failing(fault)
+    parts = tuple(draw for law in laws for draw in law.parts[0])
+    return Law((1.0,), (parts,), tuple(answer for law in laws for answer in law.answers))

@@ -1,0 +1,185 @@
+"""check: the replay and the empirical way for somebody's own algorithm, before it is given to `accord.sample`.
+
+`accord.sample` takes the algorithm's word that one row more or less changes no probability by more than exp(ε). Here it is run on pairs of tables that differ in one row: with nobody else, with
+few, with everyone; the row being the most extreme one of each column, or any. An algorithm that takes `noise=` beside rows and ε (with a default, and draws from
+it as accord's mechanisms do: docs/audit.md) is replayed draw by draw as well.
+"""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from math import inf, isfinite
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from accord.errors import QueryError
+from accord.lab.audit import empirical
+from accord.lab.audit.findings import Audit, Seen, gathered
+from accord.lab.audit.laws import Law, Leak, law, loss
+from accord.lab.audit.runner import ALPHA, enough
+from accord.sampling import asked
+from accord.tables import Table
+
+_FEW = 5
+_SAME = 8
+
+
+def check(
+    algorithm: Callable[..., Any],
+    table: Table,
+    epsilon: float = 1.0,
+    *,
+    columns: Iterable[str] | None = None,
+    rows: str = "arrow",
+    runs: int = 2_000,
+    alpha: float = ALPHA,
+    seed: int | None = None,
+    progress: Callable[[str], None] = lambda name: None,
+) -> Audit:
+    """Look for a row whose presence changes what an algorithm returns by more than ε.
+
+    Args:
+        algorithm: `algorithm(rows, epsilon)`, as for `accord.sample`.
+        table: people to try it on. What is found tells about them: take made-up people, or public ones.
+        epsilon: the ε that the algorithm is given, and must keep.
+        columns, rows: as for `accord.sample`.
+        runs: of each of two tables, for the empirical way.
+        alpha: the probability that a sound algorithm fails by the empirical way.
+        seed: which rows are tried; others each time if it is not given.
+        progress: is told about each pair when it is done.
+
+    >>> import accord, secrets
+    >>> people = accord.table({"x": [0.0, 1.0, 1.0]}, epsilon=1.0)
+    >>> bad = check(lambda rows, epsilon: rows.num_rows, people, runs=200)
+    >>> bad.passed, bad.violations[0].looks["replay"].said
+    (False, 'the same rows always give the same answer, and other rows another: nothing is random')
+    """
+    enough(runs, alpha)
+    if not (isinstance(epsilon, int | float) and epsilon > 0 and isfinite(epsilon)):
+        raise QueryError(f"epsilon={epsilon!r} is not a level that an algorithm can keep. Give a positive number.")
+    query = asked(algorithm, table, columns, rows)
+    start = perf_counter()
+    seed = secrets.randbelow(10**6) if seed is None else seed
+    people = table._engine.rows(
+        f"SELECT {', '.join(table._sql.quote(c) for c in query.columns)} FROM {table._engine.source} AS people", rows
+    )
+    pairs = list(_pairs(people, np.random.default_rng(seed)))
+    if not pairs:
+        raise QueryError("the table has no rows. Check the algorithm on a few people at least.")
+    seen = []
+    for pair in pairs:
+        for way, found, said in _looked(algorithm, pair, epsilon, runs, alpha / len(pairs)):
+            seen.append(Seen(way, query.name, pair.name, "add-remove", f"{epsilon:g}", float(epsilon), found, said))
+        progress(pair.name)
+    return Audit(gathered(seen), seed, runs, alpha, len(pairs), perf_counter() - start)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Rows, and the same with one more."""
+
+    name: str
+    without: Any
+    with_one: Any
+
+
+def _pairs(people: Any, rng: np.random.Generator) -> Iterator[_Pair]:
+    size = _size(people)
+    ones = {"any row": int(rng.integers(size))} if size else {}
+    for name, column in _columns(people):
+        ones[f"largest {name}"], ones[f"smallest {name}"] = int(np.nanargmax(column)), int(np.nanargmin(column))
+    for who, k in ones.items():
+        others = np.delete(np.arange(size), k)
+        few = rng.choice(others, min(_FEW, others.size), replace=False) if others.size else others
+        yield _Pair(f"{who}, with nobody else", _of(people, []), _of(people, [k]))
+        yield _Pair(f"{who}, with {_FEW} others", _of(people, few), _of(people, [*few, k]))
+        yield _Pair(f"{who}, with everyone else", _of(people, others), _of(people, [*others, k]))
+    for name, _ in _columns(people):
+        low, high = ones[f"smallest {name}"], ones[f"largest {name}"]
+        yield _Pair(
+            f"largest {name}, with 20 of the smallest", _of(people, [low] * 20), _of(people, [low] * 20 + [high])
+        )
+
+
+def _columns(people: Any) -> Iterator[tuple[str, Any]]:
+    """Columns of numbers, by name."""
+    if isinstance(people, np.ndarray):
+        named = [(f"column {k}", people[:, k]) for k in range(people.shape[1])]
+    elif hasattr(people, "column_names"):
+        named = [(name, people.column(name).to_numpy()) for name in people.column_names]
+    else:
+        named = [(str(name), people[name].to_numpy()) for name in people.columns]
+    for name, column in named:
+        if column.dtype.kind in "iuf" and np.isfinite(column.astype(np.float64)).any():
+            numbers = column.astype(np.float64)
+            yield name, np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def _size(people: Any) -> int:
+    return int(people.num_rows if hasattr(people, "num_rows") else len(people))
+
+
+def _of(people: Any, which: Any) -> Any:
+    index = np.asarray(which, dtype=np.int64)
+    if isinstance(people, np.ndarray):
+        return people[index]
+    return people.take(index) if hasattr(people, "num_rows") else people.iloc[index].reset_index(drop=True)
+
+
+def _looked(
+    algorithm: Callable[..., Any], pair: _Pair, epsilon: float, runs: int, alpha: float
+) -> Iterator[tuple[str, Fraction | float, str]]:
+    if "noise" in inspect.signature(algorithm).parameters:
+        yield ("replay", *_drawn(algorithm, pair, epsilon))
+    first = [[_told(algorithm, rows, epsilon) for _ in range(_SAME)] for rows in (pair.without, pair.with_one)]
+    said = _shown(*first)
+    yield "replay", inf if said else 0.0, said
+    if not said:
+        draws = [partial(_told, algorithm, rows, epsilon) for rows in (pair.without, pair.with_one)]
+        yield "empirical", empirical.lower_bound(draws[0], draws[1], runs, alpha), f"{runs:,} runs of each"
+
+
+def _told(algorithm: Callable[..., Any], rows: Any, epsilon: float) -> Any:
+    """What `accord.sample` would pass on: an answer, or the kind of a fault."""
+    try:
+        answer = algorithm(rows, epsilon)
+    except (Exception, SystemExit) as fault:
+        return f"raised a {type(fault).__name__}"
+    return "returned nothing" if answer is None else answer
+
+
+def _shown(without: list[Any], with_one: list[Any]) -> str:
+    """What can be seen without looking at numbers."""
+    faults = [
+        {x for x in told if isinstance(x, str) and x.startswith(("raised", "returned"))} for told in (without, with_one)
+    ]
+    if faults[0] != faults[1]:
+        return f"it {(faults[0] ^ faults[1]).pop()} with one of the two tables only"
+    forms = [{(type(x).__name__, len(empirical.numbers(x))) for x in told} for told in (without, with_one)]
+    if forms[0].isdisjoint(forms[1]):
+        return "the form of the answer tells the two tables apart"
+    same = [{repr(x) for x in told} for told in (without, with_one)]
+    if len(same[0]) == len(same[1]) == 1 and same[0] != same[1]:
+        return "the same rows always give the same answer, and other rows another: nothing is random"
+    return ""
+
+
+def _drawn(algorithm: Callable[..., Any], pair: _Pair, epsilon: float) -> tuple[Fraction | float, str]:
+    """With every draw recorded."""
+
+    def of(rows: Any) -> Law:
+        return law(lambda tap: algorithm(rows, epsilon, noise=tap))
+
+    try:
+        return loss(of(pair.without), of(pair.with_one)), "every draw, with its scale"
+    except Leak as leak:
+        return inf, str(leak)
+    except Exception as fault:
+        return inf, f"the replay fails ({type(fault).__name__}): draws are added to whole numbers, scales are fractions"

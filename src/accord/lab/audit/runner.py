@@ -1,0 +1,189 @@
+"""All ways, for every mechanism and statistic, in as many processes as there are cores for."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from accord.errors import AccordError, did_you_mean
+from accord.lab.audit import basics, empirical, exact, replay, source
+from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
+from accord.lab.audit.findings import Audit, Seen, gathered
+from accord.lab.processes import shared
+from accord.mechanisms import ALL
+
+ALPHA = 1e-4
+"""The probability that the audit of a sound library finds a violation by the empirical way."""
+_BASICS = "basics"
+_FEWEST = 100
+_FEWER = 20
+"""So many fewer runs where every one reads the table anew."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A statistic under one neighbor relation; without them, what all have in common."""
+
+    statistic: str
+    neighbors: str
+    mechanisms: tuple[str, ...]
+    runs: int
+    alpha: float
+    """Of all looks together."""
+    looks: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.statistic}, {self.neighbors}" if self.neighbors else self.statistic
+
+
+def run(
+    mechanisms: Sequence[str] = (),
+    statistics: Sequence[str] = (),
+    *,
+    runs: int = 0,
+    alpha: float = ALPHA,
+    seed: int | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str], None] = lambda name: None,
+    planned: Callable[[int], None] = lambda steps: None,
+) -> Audit:
+    """Audit mechanisms (all, if none are named) for statistics (all).
+
+    Args:
+        mechanisms: names of `accord mechanisms`.
+        statistics: such as "mean", "mean where", "median by"; "mean" alone is all three.
+        runs: releases of each of two tables for the empirical way; 0: without it.
+        alpha: the probability that a sound library fails by the empirical way, over the whole audit.
+        seed: decides which neighbors the replay draws; another one each time if it is not given. Releases have no seed.
+        jobs: processes; as many as there are cores if it is not given. 1: this process.
+        progress: is told the name of each part when it is done.
+        planned: is told how many parts there are.
+    """
+    names = _named(mechanisms, [m.name for m in ALL], "mechanism")
+    asked = _asked(statistics)
+    enough(runs or _FEWEST, alpha)
+    workers = jobs if jobs is not None else (os.cpu_count() or 1)
+    if workers < 1:
+        raise AccordError(f"jobs={workers} cannot work. Give at least 1.")
+    seed = secrets.randbelow(10**6) if seed is None else seed
+    looks = _looks(asked, names) if runs else 0
+    tasks = [Job(s, n, tuple(names), runs, alpha, looks, seed) for s in asked for n in NEIGHBORS]
+    tasks.sort(key=lambda job: "regression" not in job.statistic)  # the longest first
+    tasks.append(Job(_BASICS, "", tuple(names), runs, alpha, looks, seed))
+    planned(len(tasks))
+    start = perf_counter()
+    seen: list[Seen] = []
+    done = ((job, look(job)) for job in tasks) if workers == 1 else shared(tasks, look, workers)
+    for job, found in done:
+        seen += found
+        progress(job.name)
+    return Audit(gathered(seen), seed, runs, alpha, looks, perf_counter() - start)
+
+
+def enough(runs: int, alpha: float) -> None:
+    """Refuse what cannot show anything."""
+    if runs < _FEWEST:
+        raise AccordError(f"runs={runs} shows nothing. Give at least {_FEWEST}; 10,000 shows four fifths of ε = 1.")
+    if not 0 < alpha < 1:
+        raise AccordError(f"alpha={alpha} is not a probability. Give one between 0 and 1, such as {ALPHA}.")
+
+
+def look(job: Job) -> list[Seen]:
+    """All that one job sees."""
+    rng = np.random.default_rng([job.seed, crc32(job.name.encode())])
+    if job.statistic == _BASICS:
+        return list(_basics(job, rng))
+    return list(_looked(job, rng))
+
+
+def _looked(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
+    statistic = STATISTICS[job.statistic]
+    worst: dict[tuple[str, str], exact.Worst] = {}
+    for account in exact.examine(statistic, job.neighbors, job.mechanisms):
+        yield _seen("exact", job, account)
+        key = account.plan.mechanism, account.level
+        if account.pair is not None and account.promised > 0 and (key not in worst or account.near > worst[key].near):
+            worst[key] = account
+    for account in replay.examine(statistic, job.neighbors, job.mechanisms, rng):
+        yield _seen("replay", job, account)
+    for account in basics.decisions(statistic, job.neighbors):
+        yield _seen("replay", job, account, mechanism="auto")
+    if job.runs:
+        for account in worst.values():
+            yield _seen("empirical", job, _measured(job, account))
+
+
+def _measured(job: Job, account: exact.Worst) -> exact.Worst:
+    assert account.pair is not None
+    runs = max(_FEWEST, job.runs // _FEWER) if account.is_slow else job.runs
+    here, there = (partial(_value, release) for release in account.pair)
+    found = empirical.lower_bound(here, there, runs, job.alpha / job.looks)
+    return exact.Worst(
+        account.plan, account.level, account.promised, found, f"{runs:,} releases of each; {account.said}"
+    )
+
+
+def _value(release: Any) -> Any:
+    return release()[0]
+
+
+def _basics(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
+    yield from source.losses()
+    yield from source.sources()
+    for account in basics.order(rng):
+        yield _seen("replay", job, account, statistic="order of rows")
+    for account in basics.booked(job.mechanisms):
+        yield _seen("replay", job, account, statistic="booked in a ledger")
+    if "sample" in job.mechanisms:
+        for account in basics.kept(rng):
+            yield _seen("replay", job, account, statistic="who is kept")
+    for account in basics.together(rng):
+        yield _seen("replay", job, account, "auto", "workload")
+    for account in basics.public_groups(rng):
+        yield _seen("replay", job, account, "auto", "public groups")
+
+
+def _seen(way: str, job: Job, account: exact.Worst, mechanism: str | None = None, statistic: str | None = None) -> Seen:
+    return Seen(
+        way,
+        mechanism or account.plan.mechanism,
+        statistic or job.statistic,
+        job.neighbors or account.plan.neighbors,
+        account.level,
+        account.promised,
+        account.found,
+        account.said,
+    )
+
+
+def _asked(statistics: Sequence[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for name in statistics or STATISTICS:
+        matching = [s.name for s in STATISTICS.values() if name in (s.name, s.base)]
+        if not matching:
+            raise AccordError(f"there is no statistic {name!r} to audit: {did_you_mean(name, STATISTICS)}")
+        found |= dict.fromkeys(matching)
+    return list(found)
+
+
+def _named(given: Sequence[str], known: Sequence[str], what: str) -> list[str]:
+    for name in given:
+        if name not in known:
+            raise AccordError(f"there is no {what} {name!r}: {did_you_mean(name, known)}")
+    return list(given) or list(known)
+
+
+def _looks(statistics: Sequence[str], mechanisms: Sequence[str]) -> int:
+    """The most lower bounds that there can be: two directions are one look, whose α they share."""
+    levels = [len({level for people in peoples(STATISTICS[s]) for level in people.levels}) for s in statistics]
+    return sum(levels) * len(mechanisms) * len(NEIGHBORS)

@@ -1,0 +1,212 @@
+"""Bugs of the kind that privacy libraries have had, to be planted one by one: an audit that does not find them is worth nothing."""
+
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from accord import noise, release, spec, tables
+from accord.engines import gather
+from accord.engines.sql import SQL
+from accord.lab.noise import Seeded
+from accord.ledger import Ledger
+from accord.levels import Levels
+from accord.mechanisms import additive, pe, sample
+from accord.planning import Calibration, Plan
+from accord.query import Histogram, Mean
+from accord.query.means import Rows
+from accord.spec import MICRO
+
+PLANTED = {}
+
+
+def bug(function):
+    """By its name, in words."""
+    PLANTED[function.__name__.replace("_", " ")] = function
+    return function
+
+
+def everywhere(monkeypatch, original, bad):
+    """In every module that has it under its own name."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("accord") and vars(module).get(original.__name__) is original:
+            monkeypatch.setattr(module, original.__name__, bad)
+
+
+def noisier(query, summary, c, noise, scale):
+    """`additive._noisy` with another scale."""
+    sums = [s + noise.laplace(Fraction(scale)) for s in summary.weighted(c)[: 1 if query.complement else None]]
+    return [sums[0], spec.total_of(c, summary.people) - sums[0]] if query.complement else sums
+
+
+@bug
+def noise_scale_halved(monkeypatch):
+    monkeypatch.setattr(
+        additive, "_noisy", lambda s, c, q, n: noisier(q, s, c, n, Fraction(MICRO * q.span * q.reach, 2))
+    )
+
+
+@bug
+def noise_scale_halved_in_the_sampler(monkeypatch):
+    text = Path(noise.__file__).read_text(encoding="utf-8")
+    good = "t, s = scale.numerator, scale.denominator"
+    assert good in text
+    copy = ModuleType("accord.noise")
+    exec(compile(text.replace(good, "t, s = scale.numerator, 2 * scale.denominator"), "noise", "exec"), vars(copy))
+    monkeypatch.setattr(release, "SECURE", copy.SECURE)
+
+
+@bug
+def charge_not_applied_to_one_tier(monkeypatch):
+    def cost(self):
+        charges = self.calibration.charges.copy()
+        charges[0] = 0
+        return charges
+
+    monkeypatch.setattr(Plan, "cost", property(cost))
+
+
+@bug
+def epsilon_rounded_up(monkeypatch):
+    good = spec.to_micro
+
+    def bad(levels):
+        down = good(levels)
+        return np.where(down == spec.PUBLIC, down, down + (down / MICRO < np.asarray(levels, dtype=float)))
+
+    everywhere(monkeypatch, good, bad)
+
+
+@bug
+def sampled_count_as_the_denominator(monkeypatch):
+    kept = []
+
+    def thin(*args):
+        kept.append(good(*args))
+        return kept[-1]
+
+    good = sample.thin
+    monkeypatch.setattr(sample, "thin", thin)
+    monkeypatch.setattr(sample, "expected", lambda calibration, summary: Fraction(max(1, int(kept[-1].sum()))))
+
+
+def naive_scores(levels, points, level, people, p, size):
+    """[J]'s words taken literally: the rank of r is the number of people below it, and the change is of so many people on the other side."""
+    n = int(people.sum())
+    m = min(int(p * n), n - 1)
+    people = [(int(x), int(levels[j])) for x, j, count in zip(points, level, people, strict=True) for _ in range(count)]
+    scores = []
+    for r in range(size):
+        below = sorted(level for x, level in people if x < r)
+        above = sorted(level for x, level in people if x > r)
+        scores.append(-sum(above[: max(m - len(below), 0)]) - sum(below[: max(len(below) - m, 0)]))
+    return np.array(scores)
+
+
+@bug
+def rank_of_pe_read_naively_under_ties(monkeypatch):
+    monkeypatch.setattr(pe, "quantile_scores", naive_scores)
+
+
+@bug
+def sensitivity_of_the_larger_bound_under_replace(monkeypatch):
+    def bad(summary, c, query, noise):
+        larger = max(abs(query.low), abs(query.high)) / query.step if isinstance(query, Mean) else query.span
+        return noisier(query, summary, c, noise, MICRO * larger * query.reach)
+
+    monkeypatch.setattr(additive, "_noisy", bad)
+
+
+@bug
+def histogram_noise_for_one_cell(monkeypatch):
+    monkeypatch.setattr(Histogram, "reach", property(lambda self: 1))
+
+
+@bug
+def a_float_sum(monkeypatch):
+    kinds = [SQL, *SQL.__subclasses__()]
+    for kind in (k for k in kinds if "added" in vars(k)):
+        monkeypatch.setattr(kind, "added", lambda self, x: f"CAST(SUM(CAST({x} AS DOUBLE)) AS HUGEINT)")
+
+
+@bug
+def a_seeded_generator(monkeypatch):
+    monkeypatch.setattr(release, "SECURE", Seeded(np.random.default_rng(0)))
+
+
+@bug
+def midpoint_decided_from_the_data(monkeypatch):
+    good = tables.Table.plan
+
+    def bad(self, query, *args, **how):
+        plan = good(self, query, *args, **how)
+        mean = self._engine.fetch(f"SELECT COALESCE(AVG(x), 0) AS mean FROM {self._engine.source} AS everyone")["mean"]
+        if float(mean[0]) >= 0:
+            return plan
+        nobody = np.zeros(plan.spec.micro.size)
+        return replace(
+            plan, mechanism="midpoint", calibration=Calibration(nobody.astype(np.int64), nobody, 0.0, "not worth it")
+        )
+
+    monkeypatch.setattr(tables.Table, "plan", bad)
+
+
+@bug
+def exact_size_of_a_group_leaks(monkeypatch):
+    good = release._draw
+
+    def bad(decided, summaries, *noise):
+        value, found = good(decided, summaries, *noise)
+        if summaries is None:
+            return value, found
+        return [row | {"people": int(s.amount.sum())} for row, s in zip(value, summaries, strict=True)], found
+
+    monkeypatch.setattr(release, "_draw", bad)
+
+
+@bug
+def missing_values_are_not_counted(monkeypatch):
+    good = SQL.by_level
+
+    def bad(self, source, *args):
+        return good(self, f"(SELECT * FROM {source} AS everyone WHERE NOT isnan(x))", *args)
+
+    monkeypatch.setattr(SQL, "by_level", bad)
+
+
+@bug
+def rows_of_a_person_without_a_limit(monkeypatch):
+    good = gather.cell
+    monkeypatch.setattr(
+        gather,
+        "cell",
+        lambda sql, query, read: "__accord_sum_0__" if isinstance(query, Rows) else good(sql, query, read),
+    )
+
+
+@bug
+def people_kept_too_often(monkeypatch):
+    good = sample.probabilities
+    monkeypatch.setattr(sample, "probabilities", lambda *args: np.minimum(1.0, 1.05 * good(*args)))
+
+
+@bug
+def opted_out_people_are_read(monkeypatch):
+    monkeypatch.setattr(Levels, "read", "TRUE")
+    good = spec.to_micro
+    everywhere(monkeypatch, good, lambda levels: np.maximum(good(levels), 1))
+
+
+@bug
+def half_of_a_charge_is_booked(monkeypatch):
+    good = Ledger._reserve
+    monkeypatch.setattr(
+        Ledger,
+        "_reserve",
+        lambda self, table, plan: good(
+            self, table, replace(plan, calibration=replace(plan.calibration, charges=plan.calibration.charges // 2))
+        ),
+    )
