@@ -38,7 +38,8 @@ def users_of(name, everywhere=True):
 def test_only_release_uses_noise():
     assert users_of("accord.noise.SECURE") == {"accord.release"}
     named = {module for module, path in MODULES.items() if "SECURE" in path.read_text(encoding="utf-8")}
-    assert named == {"accord.noise", "accord.release"}
+    # the audit looks at the noise of releases, from a copy of its code
+    assert named == {"accord.noise", "accord.release", "accord.lab.audit.source"}
 
 
 def test_nothing_outside_the_lab_imports_the_lab():

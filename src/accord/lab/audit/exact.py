@@ -10,15 +10,20 @@ from itertools import combinations, product
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from accord import release
-from accord.lab.audit.cases import TINY, People, Person, Statistic, cut, kinds, peoples, plans, promised, shown
-from accord.lab.audit.laws import SURE, Law, Leak, Run, Tap, law, loss
+from accord.lab.audit.cases import TINY, People, Person, Statistic, cut, kinds, opened, peoples, plans, promised, shown
+from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
 from accord.planning import Plan
-from accord.spec import level_text, to_micro
+from accord.query import Query
+from accord.spec import Spec, level_text, to_micro
 from accord.summary import Summary
 from accord.tables import Table
 
 Tiny = tuple[Person | None, ...]
+_WHOLE = 12
+"""About so many tiny tables are read whole."""
 
 
 @dataclass
@@ -49,75 +54,104 @@ class Worst:
 
 
 class Reader:
-    """What the engine makes of tiny tables. They are cut out of one table, and each is read once."""
+    """What the engine makes of tiny tables.
+
+    It reads a person of every kind at once, each with a level of their own; tiny tables are put together from that. Some are read whole as well, which must come to the same.
+    """
 
     def __init__(self, statistic: Statistic, neighbors: str) -> None:
-        self.neighbors, self.peoples, can = neighbors, peoples(statistic), kinds(statistic)
-        self.can: list[Person] = can
-        there: list[Person | None] = [*can, None] if neighbors == "add-remove" else [*can]
-        self.tables = {tiny: k for k, tiny in enumerate(product(there, repeat=len(self.peoples[0].levels)))}
-        self._parts = {
-            people: cut(self.tables, people.numbers, statistic.user, people.spec if neighbors == "add-remove" else None)
-            for people in self.peoples
-        }
-        self._read: dict[Any, list[Summary] | Leak] = {}
-
-    def table(self, tiny: Tiny, people: People) -> Table:
-        return self._parts[people](self.tables[tiny])
+        self.statistic, self.neighbors, self.peoples = statistic, neighbors, peoples(statistic)
+        self.can = kinds(statistic)
+        own = [(k + 1) / 1000 for k in range(len(self.can))]
+        self._kinds = opened(self.can, own, statistic.user, Spec.of(own) if neighbors == "add-remove" else None)
+        there: list[Person | None] = [*self.can, None] if neighbors == "add-remove" else [*self.can]
+        tables = list(product(there, repeat=len(self.peoples[0].levels)))
+        self._some = tables[:: -(-len(tables) // _WHOLE)]
+        self._alike = [(who,) * len(self.peoples[0].levels) for who in (self.can[0], self.can[-1])]
+        self._read: dict[Any, _Kinds | Leak] = {}
+        self._opened: dict[Any, Table] = {}
 
     def run(self, plan: Plan, tiny: Tiny, people: People) -> tuple[Run, list[int] | None]:
         """The release of a plan on a tiny table, up to its noise; and with which chance each row is kept, where that is decided row by row.
 
-        Levels are all different and in the same order for all `People` of a statistic, so that the integers by level are read once for all of them.
+        Levels are all different and in the same order for all `People` of a statistic, so that the integers by level are the same for all of them.
         """
-        if release._by_row(plan):
-            chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
-            here = [level for level, who in zip(people.numbers, tiny, strict=True) if who is not None]
-            return partial(self._kept, plan, tiny, people), [chances[int(to_micro(level))] for level in here]
         way = release._mechanism(plan).way(release._inner(plan.query))
-        key = tiny, plan.query, way.by_cell
+        key = plan.query, way.by_cell
         if key not in self._read:
             try:
-                self._read[key] = self.table(tiny, self.peoples[0])._summaries(plan.query, None, way.by_cell)
+                self._read[key] = self._all(*key)
+            except Leak as leak:
+                self._read[key] = leak
             except Exception as fault:
                 self._read[key] = failing(fault)
         found = self._read[key]
         if isinstance(found, Leak):
             raise found
-        return partial(drawn, plan, found), None
+        if not way.by_row:
+            return partial(drawn, plan, found.summaries(tiny)), None
+        chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
+        here = [level for level, who in zip(people.numbers, tiny, strict=True) if who is not None]
+        return partial(self._by_row, found, plan, tiny, people), [chances[int(to_micro(level))] for level in here]
 
-    def _kept(self, plan: Plan, tiny: Tiny, people: People, tap: Tap | None = None) -> Any:
-        """Of the rows that are kept. The same rows are read once for all plans, but for people who are all alike: there every plan reads anew."""
-        if tap is None or len(set(tiny)) == 1:
-            return by_row(self.table(tiny, people), plan, tap)
-        words = tap.words(len(tap.rows or ()))
-        key = tiny, plan.query, words.tobytes(), tuple(chance == SURE for chance in tap.rows or ())
-        if key not in self._read:
-            self._read[key] = self.table(tiny, people)._summaries(
-                plan.query, thinning=(plan.calibration.keep, _Words(words))
+    def _by_row(self, found: _Kinds, plan: Plan, tiny: Tiny, people: People, tap: Tap | None = None) -> Any:
+        """Of the rows that are kept. Where everyone is alike, and for releases, the engine decides that; elsewhere it is put together."""
+        if tap is None:
+            return drawn(plan, release._read(self._table(tiny, people), plan))
+        if tiny in self._alike:
+            return drawn(plan, release._read(self._table(tiny, people), plan, noise=tap), tap)
+        words = iter(tap.words(len(tap.rows or ())).tolist())  # 0 for those who are kept
+        return drawn(plan, found.summaries(tuple(None if who is None or next(words) else who for who in tiny)), tap)
+
+    def _table(self, tiny: Tiny, people: People) -> Table:
+        if (tiny, people) not in self._opened:
+            roster = people.spec if self.neighbors == "add-remove" else None
+            self._opened[tiny, people] = opened(tiny, people.numbers, self.statistic.user, roster)
+        return self._opened[tiny, people]
+
+    def _all(self, query: Query, by_cell: bool) -> _Kinds:
+        made = _Kinds(self.can, self._kinds._summaries(query, None, by_cell), len(self.peoples[0].levels))
+        people = self.peoples[0]
+        table = cut(
+            self._some, people.numbers, self.statistic.user, people.spec if self.neighbors == "add-remove" else None
+        )
+        for k, tiny in enumerate(self._some):
+            whole = table(k)._summaries(query, None, by_cell)
+            if [list(s.rows()) for s in whole] != [list(s.rows()) for s in made.summaries(tiny)]:
+                raise Leak("people are not added up one by one")
+        return made
+
+
+class _Kinds:
+    """What one person of each kind adds to the integers, for each group."""
+
+    def __init__(self, can: list[Person], summaries: list[Summary], size: int) -> None:
+        self.can, self.size = {who: k for k, who in enumerate(can)}, size
+        self.groups = [
+            (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(can))]) for s in summaries
+        ]
+
+    def summaries(self, tiny: Tiny) -> list[Summary]:
+        """Of a table of such people."""
+        made = []
+        for outputs, adds in self.groups:
+            parts = [(k, *adds[self.can[who]]) for k, who in enumerate(tiny) if who is not None]
+            level = [np.full(output.size, k, dtype=np.int64) for k, output, _ in parts]
+            none = np.zeros(0, dtype=np.int64)
+            made.append(
+                Summary(
+                    np.ones(self.size, dtype=np.int64),
+                    outputs,
+                    np.concatenate((none, *level)),
+                    np.concatenate((none, *(output for _, output, _ in parts))),
+                    np.concatenate([amount for _, _, amount in parts]) if parts else none,
+                )
             )
-        return drawn(plan, self._read[key], tap)  # type: ignore[arg-type]
-
-
-class _Words(Tap):
-    """Gives the words that it was given."""
-
-    def __init__(self, given: Any) -> None:
-        super().__init__()
-        self.given = given
-
-    def words(self, count: int) -> Any:
-        return self.given
+        return made
 
 
 def drawn(plan: Plan, summaries: list[Summary] | None, tap: Tap | None = None) -> Any:
     return release._draw(plan, summaries) if tap is None else release._draw(plan, summaries, tap)
-
-
-def by_row(table: Any, plan: Plan, tap: Tap | None = None) -> Any:
-    if tap is None:
-        return release._draw(plan, release._read(table, plan))
-    return release._draw(plan, release._read(table, plan, noise=tap), tap)
 
 
 def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> Iterator[Worst]:
