@@ -320,11 +320,13 @@ def _carry_out(
     return _carry_out_one(table, decided, left, summary)
 
 
-def _carry_out_one(table: Table, decided: Plan, left: Left | None, summary: Summary | None) -> Release:
+def _carry_out_one(
+    table: Table, decided: Plan, left: Left | None, summary: Summary | None, noise: Noise = SECURE
+) -> Release:
     if isinstance(decided.query, Algorithm):
-        rows = table._sampled(decided.query, left, decided.calibration.keep, SECURE)
+        rows = table._sampled(decided.query, left, decided.calibration.keep, noise)
         return Release(decided, _run(decided, rows), datetime.now(UTC))
-    value, found = _draw(decided, _read(table, decided, left, summary))
+    value, found = _draw(decided, _read(table, decided, left, summary, noise), noise)
     return Release(decided, value, datetime.now(UTC), tuple(found))
 
 

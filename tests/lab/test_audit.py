@@ -1,44 +1,216 @@
 """The audit finds every planted bug, and nothing where there is none."""
 
+import json
+import re
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from planted import PLANTED
 
-from accord.lab.audit.findings import gathered
-from accord.lab.audit.runner import ALPHA, Job, look
+import accord
+from accord import cli, release
+from accord.errors import AccordError
+from accord.lab import audit
+from accord.lab.audit import exact, replay, runner
+from accord.lab.audit.cases import NEIGHBORS, STATISTICS
+from accord.lab.audit.findings import Audit, Seen, gathered
+from accord.lab.audit.runner import ALPHA, Job, at_random, look
+from accord.mechanisms import ALL
 
-CASES = {
-    "noise scale halved": ("mean", "replace", "affine", {"exact", "replay", "empirical"}),
-    "noise scale halved in the sampler": ("basics", "", "", {"exact"}),
-    "charge not applied to one tier": ("sum", "add-remove", "proportional", {"exact", "replay"}),
-    "epsilon rounded up": ("mean", "replace", "proportional", {"exact", "replay"}),
-    "sampled count as the denominator": ("mean", "replace", "sample", {"exact"}),
-    "rank of pe read naively under ties": ("median", "replace", "pe", {"exact", "replay"}),
-    "sensitivity of the larger bound under replace": ("mean", "replace", "threshold", {"exact", "replay"}),
-    "histogram noise for one cell": ("histogram", "replace", "minimum", {"exact", "replay"}),
-    "a float sum": ("basics", "", "", {"replay"}),
-    "a seeded generator": ("basics", "", "", {"exact", "replay"}),
-    "midpoint decided from the data": ("mean", "replace", "affine", {"replay"}),
-    "exact size of a group leaks": ("mean by", "replace", "affine", {"exact", "replay"}),
-    "missing values are not counted": ("mean", "replace", "affine", {"exact", "replay"}),
-    "rows of a person without a limit": ("rows where", "replace", "affine", {"exact", "replay"}),
-    "people kept too often": ("mean", "add-remove", "sample", {"exact", "replay"}),
-    "opted out people are read": ("mean", "replace", "minimum", {"replay"}),
-    "half of a charge is booked": ("basics", "", "affine", {"replay"}),
+NAMES = tuple(m.name for m in ALL)
+DOCS = Path(__file__).parents[2] / "docs"
+PLACES = {
+    "noise scale halved": ("mean", "replace", "affine"),
+    "noise scale halved in the sampler": ("basics", "", ""),
+    "charge not applied to one tier": ("sum", "add-remove", "proportional"),
+    "epsilon rounded up": ("mean", "replace", "proportional"),
+    "sampled count as the denominator": ("mean", "replace", "sample"),
+    "rank of pe read naively under ties": ("median", "replace", "pe"),
+    "sensitivity of the larger bound under replace": ("mean", "replace", "threshold"),
+    "histogram noise for one cell": ("histogram", "replace", "minimum"),
+    "a float sum": ("basics", "", ""),
+    "a seeded generator": ("basics", "", ""),
+    "midpoint decided from the data": ("mean", "replace", "affine"),
+    "exact size of a group leaks": ("mean by", "replace", "affine"),
+    "missing values are not counted": ("mean", "replace", "affine"),
+    "rows of a person without a limit": ("rows where", "replace", "affine"),
+    "people kept too often": ("mean", "add-remove", "sample"),
+    "opted out people are read": ("mean", "replace", "minimum"),
+    "half of a charge is booked": ("basics", "", "affine"),
 }
+JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIGHBORS]
 
 
-def caught(name, runs=0):
-    statistic, neighbors, mechanism, _ = CASES[name]
-    job = Job(statistic, neighbors, (mechanism,), runs, ALPHA, 100, 1)
-    return {look.way for finding in gathered(look(job)) for look in finding.violations}
+def job(statistic, neighbors, mechanisms=NAMES, runs=0, seed=1, looks=1_000):
+    return Job(statistic, neighbors, tuple(mechanisms), runs, ALPHA, looks, seed)
 
 
-@pytest.mark.parametrize("name", CASES)
+def violations(seen):
+    return [look for look in seen if look.violated]
+
+
+def documented():
+    """{bug: ways}, as the page says."""
+    rows = re.findall(
+        r"^\| ([a-z ]+?) \| ([a-z, ]+) \| [^|]+ \|$", (DOCS / "audit.md").read_text("utf-8"), re.MULTILINE
+    )
+    return {name: set(ways.split(", ")) for name, ways in rows if name in PLANTED}
+
+
+# ---- teeth -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PLACES)
 def test_a_planted_bug_is_found(monkeypatch, name):
-    runs = 1_000 if "empirical" in CASES[name][3] else 0
+    """By the ways that the documentation names, and no others."""
+    statistic, neighbors, mechanism = PLACES[name]
     PLANTED[name](monkeypatch)
-    assert caught(name, runs) == CASES[name][3]
+    found = violations(look(job(statistic, neighbors, [mechanism], runs=1_000 * (statistic != "basics"))))
+    assert {look.way for look in found} == documented()[name]
+    assert all(look.said for look in found)
 
 
-def test_every_planted_bug_is_tried():
-    assert set(CASES) == set(PLANTED)
+def test_every_planted_bug_is_tried_and_documented():
+    assert set(PLACES) == set(PLANTED) == set(documented())
+
+
+def test_a_violation_ends_the_command_with_1(monkeypatch, tmp_path):
+    PLANTED["noise scale halved"](monkeypatch)
+    page = tmp_path / "audit.html"
+    words = ["audit", "affine", "--statistic", "count where", "--jobs", "1", "--html", str(page)]
+    made = CliRunner().invoke(cli.main, words)
+    assert made.exit_code == 1 and made.stdout.startswith("VIOLATED")
+    assert "affine, count where, replace, level 2.5: exact: person 3 changes from" in made.stdout.replace("\n", " ")
+    text = page.read_text("utf-8")
+    assert "VIOLATED" in text and "<svg" in text and "5 of 2.5" in text
+
+
+# ---- no false alarms -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("statistic", "neighbors"), [*JOBS, ("basics", "")])
+def test_nothing_is_found_where_nothing_is(statistic, neighbors):
+    """The exact way and the replay of everything."""
+    seen = look(job(statistic, neighbors))
+    assert violations(seen) == []
+    if statistic not in ("basics", "count", "rows") and neighbors == "replace":
+        assert {m.name for m in ALL if m.name != "pe"} & {s.mechanism for s in seen if s.near > 0.5}
+
+
+@pytest.mark.parametrize(
+    ("statistic", "neighbors"), [("mean", "replace"), ("sum by", "add-remove"), ("median", "replace")]
+)
+def test_no_alarm_in_a_row(statistic, neighbors):
+    alarms(statistic, neighbors, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statistic", "neighbors"), JOBS)
+def test_no_alarm_a_hundred_times_in_a_row(statistic, neighbors):
+    alarms(statistic, neighbors, 100)
+
+
+def alarms(statistic, neighbors, times):
+    """The exact way comes out the same each time; the others do not."""
+    one = job(statistic, neighbors, runs=200, looks=runner._looks(list(STATISTICS), NAMES))
+    accounts = list(exact.examine(STATISTICS[statistic], neighbors, NAMES))
+    for _ in range(times):
+        assert violations(at_random(one, accounts, np.random.default_rng())) == []
+
+
+# ---- what it says ----------------------------------------------------------------------------------------------------
+
+
+def test_additive_mechanisms_lose_exactly_what_they_promise():
+    """An exact loss below the promise would be accuracy thrown away."""
+    seen = [s for s in look(job("mean", "replace", ["affine", "proportional", "mix"])) if s.way == "exact"]
+    assert len(seen) > 10 and all(s.found == s.promised for s in seen)
+
+
+def test_the_order_is_worst_first():
+    seen = [
+        Seen("exact", "a", "mean", "replace", "1", Fraction(1), Fraction(1, 2)),
+        Seen("replay", "a", "mean", "replace", "1", Fraction(2), Fraction(2)),
+        Seen("exact", "b", "mean", "replace", "1", Fraction(1), Fraction(1000001, 1000000)),
+        Seen("exact", "c", "mean", "replace", "1", 0.0, 0.0),
+        Seen("exact", "d", "mean", "replace", "0", Fraction(0), inf, "a leak"),
+    ]
+    findings = gathered(seen)
+    assert [f.mechanism for f in findings] == ["d", "b", "a", "c"]
+    assert [bool(f.violations) for f in findings] == [True, True, False, False]
+    assert findings[2].near == 1 and findings[2].looks["exact"].near == 0.5
+
+
+def test_a_finding_keeps_the_look_that_came_closest():
+    looks = [Seen("exact", "a", "mean", "replace", "1", p, f) for p, f in ((1.0, 0.9), (0.1, 0.1), (5.0, 4.0))]
+    assert gathered(looks)[0].looks["exact"] is looks[1]
+
+
+def test_floats_are_no_violation_but_a_millionth_is():
+    assert not Seen("exact", "a", "m", "r", "1", Fraction(7, 10), 0.7 * (1 + 1e-12)).violated
+    assert Seen("exact", "a", "m", "r", "1", Fraction(7, 10), 0.7000008).violated
+    assert Seen("exact", "a", "m", "r", "0", Fraction(0), 1e-9).violated
+
+
+def test_the_same_seed_gives_the_same_audit_in_any_number_of_processes():
+    first, second = (audit.run(["rank"], ["median where"], jobs=jobs, seed=7) for jobs in (1, 2))
+    assert [f.describe() for f in first.findings] == [f.describe() for f in second.findings]
+    assert isinstance(first, Audit) and first.seed == 7 and "passed" in repr(first)
+    assert str(first).startswith("Passed: nobody was seen to lose more than they were promised.")
+
+
+def test_the_command_on_a_narrow_question(tmp_path):
+    page = tmp_path / "audit.html"
+    words = ["audit", "minimum", "--statistic", "max where", "--runs", "200", "--jobs", "1", "--seed", "3"]
+    made = CliRunner().invoke(cli.main, [*words, "--json", "--html", str(page)])
+    assert made.exit_code == 0, made.output
+    found = json.loads(made.stdout)
+    assert (
+        found["schema"] == 1
+        and found["passed"]
+        and found["runs"] == 200
+        and found["alpha"] == ALPHA
+        and found["seed"] == 3
+    )
+    ways = [set(f["ways"]) for f in found["findings"] if f["statistic"] == "max where" and f["mechanism"] == "minimum"]
+    assert {"exact", "replay", "empirical"} in ways
+    assert "Passed" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["affin"], "did you mean 'affine'"),
+        (["--statistic", "maen"], "did you mean 'mean'"),
+        (["--runs", "5"], "at least 100"),
+    ],
+)
+def test_refusals_are_kind(words, told):
+    made = CliRunner().invoke(cli.main, ["audit", *words])
+    assert made.exit_code == 1 and told in made.stderr.lower()
+
+
+def test_bad_numbers_are_refused():
+    for bad in ({"alpha": 0}, {"alpha": 1.5}, {"jobs": 0}, {"runs": 99}):
+        with pytest.raises(AccordError):
+            audit.run(["affine"], ["mean"], **bad)
+
+
+def test_an_audit_does_not_touch_the_noise_of_releases():
+    before = vars(release)["SECURE"], dict(vars(accord.noise)), dict(vars(type(vars(release)["SECURE"])))
+    look(job("basics", "", ["affine"]))
+    assert (vars(release)["SECURE"], dict(vars(accord.noise)), dict(vars(type(vars(release)["SECURE"])))) == before
+
+
+def test_the_replay_counts_on_amplification():
+    """What keeping people at random makes of a loss, at its two ends."""
+    spec = accord.Spec.from_groups({0.5: 10, 2.0: 10})
+    for neighbors, inner in (("replace", 2.0), ("add-remove", 2.0)):
+        plan = accord.plan(spec, accord.mean("x", (0, 1)), "sample", t=2.0, neighbors=neighbors)
+        assert replay._sampled(plan, "0.5", inner) == pytest.approx(0.5, rel=1e-6)
+        assert replay._sampled(plan, "2.0", inner) == pytest.approx(2.0)
+        assert replay._sampled(plan, "0.5", 1.1 * inner) > 0.5 and replay._sampled(plan, "0.5", 0.0) == 0

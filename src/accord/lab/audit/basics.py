@@ -14,6 +14,7 @@ import numpy as np
 
 import accord
 from accord import release
+from accord.errors import QueryError
 from accord.lab.audit.cases import (
     REAL,
     TINY,
@@ -33,10 +34,10 @@ from accord.lab.audit.laws import Law, Leak, Tap, frozen
 from accord.planning import Plan
 from accord.sampling import asked
 from accord.spec import level_text, to_micro
+from accord.workloads import parts_of
 
 _MANY = 40_000
 _LEVELS = ("0.1234569", "0.7", "2.5")
-_TEXTS = {raw: level_text(int(to_micro(float(raw)))) for raw in _LEVELS}
 _ENOUGH = ("700", "7000", "90000")
 """Levels at which a few people are worth asking."""
 _CHANGED = "one person's change"
@@ -66,6 +67,7 @@ def decisions(statistic: Statistic, neighbors: str) -> Iterator[Worst]:
     account = Worst(decided, people.levels[0], Fraction(0))
     everyone = [(who,) * len(people.levels) for who in (can[0], can[-1], can[len(can) // 2])]
     table = cut(everyone, people.numbers, statistic.user, people.spec if neighbors == "add-remove" else None)
+    receipts: list[Any] = []
     for k in range(len(everyone)):
         try:
             made = [table(k).plan(query), table(k).release(query).plan]
@@ -74,6 +76,9 @@ def decisions(statistic: Statistic, neighbors: str) -> Iterator[Worst]:
             continue
         same = all(_public(plan) == _public(decided) for plan in made)
         account.see(0 if same else inf, lambda: "what is decided depends on the data", ())
+        receipt = release._carry_out_one(table(k), made[0], None, None, Tap()).receipt()
+        receipts.append({name: entry for name, entry in receipt.items() if name != "time"})
+        account.see(0 if receipts[0] == receipts[-1] else inf, lambda: "what is published depends on the data", ())
     yield account
 
 
@@ -102,9 +107,11 @@ def _neighbors(rng: np.random.Generator, versions: Callable[[Row], list[Row]]) -
 
 
 def booked(mechanisms: Sequence[str]) -> Iterator[Worst]:
-    """What a ledger takes from everyone is what the receipt says."""
+    """What a ledger takes from everyone is what the receipt says: of one question, of private groups, of a workload."""
     rows, levels = _crowd()
     table = opened([(row,) for row in rows], levels, True)
+    mean, median = accord.mean("x", REAL.bounds), accord.median("x", REAL.bounds, step=100)
+    groups = accord.count(by="g", keys=[1, 2])
     with TemporaryDirectory() as folder:
         ledger = accord.Ledger(f"{folder}/audit.db")
         ledger.register(table, "people")
@@ -112,15 +119,18 @@ def booked(mechanisms: Sequence[str]) -> Iterator[Worst]:
         def spent() -> dict[float, int]:
             return {a.level: round(a.spent[0] * 10**6) for a in ledger.accounts()}
 
-        for query in (accord.mean("x", REAL.bounds), accord.median("x", REAL.bounds, step=100)):
-            for plan in plans(table.spec(), query, 0.05, "replace", mechanisms):
-                before = spent()
-                receipt = {e["level"]: e["charge"] for e in table.release(plan, ledger=ledger).receipt()["charges"]}
-                after = spent()
-                for raw, text in _TEXTS.items():
-                    account = Worst(plan, raw, Fraction(after[float(text)] - before[float(text)], 10**6))
-                    account.see(Fraction(receipt[text]), lambda: "less is booked in a ledger than is charged", ())
-                    yield account
+        asked: list[Any] = [
+            p for q in (mean, median, groups) for p in plans(table.spec(), q, "0.03", "replace", mechanisms)
+        ]
+        for plan in (*asked, table.plan(accord.workload([mean, median, groups]), share=0.03)):
+            before = spent()
+            receipt = {e["level"]: e["charge"] for e in table.release(plan, ledger=ledger).receipt()["charges"]}
+            after = spent()
+            for raw in _LEVELS:
+                text = level_text(int(to_micro(float(raw))))
+                account = Worst(parts_of(plan)[0], raw, Fraction(after[float(text)] - before[float(text)], 10**6))
+                account.see(Fraction(receipt[text]), lambda: "less is booked in a ledger than is charged", ())
+                yield account
 
 
 def kept(rng: np.random.Generator) -> Iterator[Worst]:
@@ -129,7 +139,14 @@ def kept(rng: np.random.Generator) -> Iterator[Worst]:
     levels = [0.0, *levels[1:]]
     table = accord.table({"id": np.arange(float(len(levels))), "e": np.array(levels)}, epsilon="e")
     query = asked(lambda rows, epsilon: 0, table, ["id"], "numpy")
-    for plan in plans(table.spec(), query, 1.0, "replace", ["sample"]):
+    for plan in plans(table.spec(), query, "1", "replace", ["sample"]):
+        assert plan.calibration.t is not None
+        given = Worst(plan, level_text(plan.calibration.t), Fraction(plan.calibration.t, 2 * 10**6))
+        told: Any = accord.sample(
+            lambda rows, epsilon: epsilon, table, plan.calibration.t / 10**6, columns=["id"]
+        ).value
+        given.see(Fraction(told), lambda: "an algorithm is told more than it may lose", ())
+        yield given
         chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
         rows = [chances.get(int(to_micro(level)), 0) for level in levels]
         account = Worst(plan, "any", Fraction(0))
@@ -154,7 +171,7 @@ def together(rng: np.random.Generator) -> Iterator[Worst]:
     low, high = REAL.bounds
     for level, _, tables in _neighbors(rng, lambda row: [row, Row(low), Row(high, g=2, m=0), Row(nan, g=9)]):
         plan = tables[0].plan(asked)
-        account = Worst(plan.parts[0], level, promised(plan, _TEXTS)[level])
+        account = Worst(plan.parts[0], level, promised(plan, _LEVELS)[level])
         for one, other in combinations([_draws(plan.parts, table) for table in tables], 2):
             account.see(*compared(one, other, partial(str, _CHANGED)), ())
         yield account
@@ -166,11 +183,19 @@ def public_groups(rng: np.random.Generator) -> Iterator[Worst]:
     for level, who, tables in _neighbors(rng, lambda row: [row._replace(x=x) for x in (*REAL.bounds, nan)]):
         whole = tables[0].plan(query)
         for key, plan in whole.plans.items():
-            account = Worst(plan, level, promised(plan, _TEXTS)[level] if key == who.g else Fraction(0))
+            account = Worst(plan, level, promised(plan, _LEVELS)[level] if key == who.g else Fraction(0))
             groups = [_draws([plan], table._groups(whole.query.part)[key]) for table in tables]
             for one, other in combinations(groups, 2):
                 account.see(*compared(one, other, partial(str, _CHANGED)), ())
             yield account
+    twice = accord.table({"x": [1.0, 2.0], "g": [1, 2], "id": [7, 7], "e": [1.0, 1.0]}, epsilon="e", user="id")
+    account = Worst(plan, "1", Fraction(0))
+    try:
+        twice.plan(query)
+        account.see(inf, lambda: "somebody with rows in two public groups pays for one", ())
+    except QueryError:
+        account.see(0, lambda: "", ())
+    yield account
 
 
 def _draws(plans: Sequence[Plan], table: accord.Table) -> Law | Leak:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import as_file, files
@@ -17,7 +17,7 @@ from accord.errors import PlanError
 from accord.mechanisms import ALL
 from accord.planning import Plan
 from accord.query import Query
-from accord.spec import Spec
+from accord.spec import Spec, level_text, to_micro
 from accord.workloads import WorkloadPlan
 
 NEIGHBORS = ("replace", "add-remove")
@@ -66,13 +66,10 @@ class Statistic:
         return self.name.split(" ")[0]
 
 
-def _both(scale: Scale) -> dict[str, Any]:
-    return {"x": scale.bounds, "z": scale.bounds}
-
-
 _ASKED: dict[str, Callable[..., Query]] = {
     "mean": lambda s, **of: accord.mean("x", s.bounds, step=s.step, **of),
     "sum": lambda s, **of: accord.sum("x", s.bounds, step=s.step, **of),
+    "sum above zero": lambda s, **of: accord.sum("x", (s.bounds[1] / 2, s.bounds[1]), step=s.step, **of),
     "count": lambda s, **of: accord.count(**of),
     "rows": lambda s, **of: accord.rows(max=2, **of),
     "histogram": lambda s, **of: accord.histogram("x", edges=s.edges, **of),
@@ -81,7 +78,10 @@ _ASKED: dict[str, Callable[..., Query]] = {
     "quantile": lambda s, **of: accord.quantile("x", [0.25, 0.9], s.bounds, step=s.step, **of),
     "min": lambda s, **of: accord.min("x", s.bounds, step=s.step, **of),
     "max": lambda s, **of: accord.max("x", s.bounds, step=s.step, **of),
-    "regression": lambda s, **of: accord.regression("x", ["z"], bounds=_both(s), **of),
+    "regression": lambda s, **of: accord.regression("x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **of),
+    "regression on a category": lambda s, **of: accord.regression(
+        "x", ["g"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3]}, **of
+    ),
 }
 _PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": {"by": "g", "keys": [1, 2]}}
 
@@ -89,6 +89,8 @@ _PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": 
 def _statistics() -> Iterator[Statistic]:
     for name, ask in _ASKED.items():
         for part, of in _PARTS.items():
+            if name == "regression on a category" and part:
+                continue
             whole = f"{name} {part}".strip()
             yield Statistic(whole, lambda s, ask=ask, of=of: ask(s, **of), part, name == "rows")  # type: ignore[misc]
 
@@ -104,7 +106,7 @@ class People:
     """Public things of a tiny table: everyone's level as it stands there, and the share of it that may be spent."""
 
     levels: tuple[str, ...]
-    share: float = 1.0
+    share: str = "1"
 
     @property
     def numbers(self) -> list[float]:
@@ -115,8 +117,9 @@ class People:
         return Spec.of(self.numbers)
 
 
-_THREE = (People(("0.1234569", "0.7", "2.5")), People(("0.3", "1.1", "inf"), 0.37))
-_TWO = (People(("0.1234569", "2.5")), People(("0.3", "inf"), 0.37))
+_SHARE = "0.3700009"
+_THREE = (People(("0.1234569", "0.7", "2.5")), People(("0.3", "1.1000001", "inf"), _SHARE))
+_TWO = (People(("0.1234569", "2.5")), People(("0.3000007", "inf"), _SHARE))
 _GENEROUS = People(("700", "90000"))
 """So that a regression's slopes are worth it."""
 
@@ -126,12 +129,12 @@ def kinds(statistic: Statistic) -> list[Person]:
     of = statistic.part
     values: list[tuple[float, float]]
     if statistic.base == "regression":
-        values = [(-1, -1), (2, 2), (-1, 2), *([] if of else [(2, nan)])]
+        values = [(-1, -1), (2, 2), (-1, 2), *([] if of or statistic.name != "regression" else [(2, nan)])]
     elif statistic.base in ("count", "rows"):
         values = [(-1, 0)]
     else:
         values = [(x, 0) for x in ((-1, 2, nan) if of else (-1, 1, 2, nan))]
-    gs: Sequence[float] = (1, 2, 9) if of == "by" else (1,)
+    gs: Sequence[float] = (1, 2, 9) if of == "by" or statistic.name == "regression on a category" else (1,)
     ms: Sequence[float] = (1, 0) if of == "where" else (1,)
     rows = [Row(x, z, g, m) for x, z in values for g in gs for m in ms]
     return [(row,) * times for row in rows for times in ((1, 2, 3) if statistic.user else (1,))]
@@ -140,7 +143,7 @@ def kinds(statistic: Statistic) -> list[Person]:
 def peoples(statistic: Statistic) -> tuple[People, ...]:
     """Whose levels tiny tables have."""
     if statistic.base == "regression":
-        return _TWO[1], _GENEROUS
+        return *_TWO, _GENEROUS
     return _TWO if len(kinds(statistic)) > 4 else _THREE
 
 
@@ -156,17 +159,18 @@ def cut(
 ) -> Callable[[int], accord.Table]:
     """Many tables of such people, kept as one by the engine."""
     rows = [
-        (table, row, k)
+        (table, row, k, number == 0)
         for table, people in enumerate(tables)
         for k, person in enumerate(people)
-        for row in person or ()
+        for number, row in enumerate(person or ())
     ]
     columns: dict[str, Any] = {
-        name: np.array([getattr(row, name) for _, row, _ in rows], dtype=float) for name in Row._fields
+        name: np.array([getattr(row, name) for _, row, _, _ in rows], dtype=float) for name in Row._fields
     }
-    columns["id"] = np.array([k for _, _, k in rows], dtype=np.int64)
-    columns["e"] = np.array([levels[k] for _, _, k in rows], dtype=float)
-    columns["which"] = np.array([table for table, _, _ in rows], dtype=np.int64)
+    columns["id"] = np.array([k for _, _, k, _ in rows], dtype=np.int64)
+    # of several rows, the first has the strictest level, which counts
+    columns["e"] = np.array([levels[k] if first else 2 * levels[k] for _, _, k, first in rows], dtype=float)
+    columns["which"] = np.array([table for table, _, _, _ in rows], dtype=np.int64)
     neighbors = "replace" if roster is None else "add-remove"
     whole = accord.table(columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster)
 
@@ -191,7 +195,7 @@ def _row(row: Row) -> str:
 
 
 def plans(
-    spec: Spec, query: Query, share: float, neighbors: str, mechanisms: Sequence[str], notes: tuple[str, ...] = ()
+    spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequence[str], notes: tuple[str, ...] = ()
 ) -> Iterator[Plan]:
     """By every mechanism that answers this, with every t that makes a difference."""
     for mechanism in ALL:
@@ -199,13 +203,13 @@ def plans(
             continue
         ts: tuple[Any, ...] = (None,)
         if mechanism.name == "threshold":
-            ts = (None, *(level * share for level in spec.levels if level < inf))
+            ts = (None, *(level * float(share) for level in spec.levels if level < inf))
         elif mechanism.name == "sample":
             ts = (None, "max", "mean")
         seen = []
         for t in ts:
             try:
-                plan = accord.plan(spec, query, mechanism.name, share, t=t, neighbors=neighbors, notes=notes)
+                plan = accord.plan(spec, query, mechanism.name, float(share), t=t, neighbors=neighbors, notes=notes)
             except PlanError:
                 continue
             if plan.calibration.note not in seen:
@@ -213,14 +217,14 @@ def plans(
                 yield plan
 
 
-def promised(plan: Plan | WorkloadPlan, levels: Mapping[str, str]) -> dict[str, Fraction | float]:
+def promised(plan: Plan | WorkloadPlan, levels: Sequence[str], share: str = "1") -> dict[str, Fraction | float]:
     """For every level as it stands in a table, what its people may lose: the charge that is published, and never more than share × level."""
     charges = {entry["level"]: entry["charge"] for entry in plan.describe()["charges"]}
     found: dict[str, Fraction | float] = {}
-    for raw, text in levels.items():
-        charge = inf if charges.get(text) == "inf" else Fraction(charges.get(text, 0))  # who opted out is not listed
-        most = inf if raw == "inf" else Fraction(raw) * Fraction(plan.share, 10**6)
-        found[raw] = min(charge, most)
+    for raw in levels:
+        charge = charges.get(level_text(int(to_micro(float(raw)))), "0")  # who opted out is not listed
+        most = inf if raw == "inf" else Fraction(raw) * Fraction(share)
+        found[raw] = most if charge == "inf" else min(Fraction(charge), most)
     return found
 
 

@@ -17,7 +17,7 @@ from accord.lab.audit.cases import TINY, People, Person, Statistic, cut, kinds, 
 from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
 from accord.planning import Plan
 from accord.query import Query
-from accord.spec import Spec, level_text, to_micro
+from accord.spec import Spec, to_micro
 from accord.summary import Summary
 from accord.tables import Table
 
@@ -35,8 +35,8 @@ class Worst:
     promised: Fraction | float
     found: Fraction | float = 0
     said: str = ""
-    pair: tuple[Run, ...] | None = None
-    """The two releases that show it."""
+    pair: tuple[Any, ...] | None = None
+    """The two releases that show it: without a Tap they draw real noise."""
 
     @property
     def near(self) -> float:
@@ -48,7 +48,7 @@ class Worst:
         """Whether a release reads its table each time."""
         return release._by_row(self.plan)
 
-    def see(self, found: Fraction | float, said: Callable[[], str], pair: tuple[Run, ...]) -> None:
+    def see(self, found: Fraction | float, said: Callable[[], str], pair: tuple[Any, ...]) -> None:
         if found > self.found or self.pair is None:
             self.found, self.said, self.pair = found, said(), pair
 
@@ -100,8 +100,9 @@ class Reader:
             return drawn(plan, release._read(self._table(tiny, people), plan))
         if tiny in self._alike:
             return drawn(plan, release._read(self._table(tiny, people), plan, noise=tap), tap)
-        words = iter(tap.words(len(tap.rows or ())).tolist())  # 0 for those who are kept
-        return drawn(plan, found.summaries(tuple(None if who is None or next(words) else who for who in tiny)), tap)
+        tap.words(len(tap.rows or ()))
+        kept = iter([heads for _, heads in tap.coins])
+        return drawn(plan, found.summaries(tuple(who if who is not None and next(kept) else None for who in tiny)), tap)
 
     def _table(self, tiny: Tiny, people: People) -> Table:
         if (tiny, people) not in self._opened:
@@ -164,8 +165,9 @@ def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> 
 
 
 def _examine(reader: Reader, plan: Plan, people: People) -> Iterator[Worst]:
-    texts = {raw: level_text(int(to_micro(float(raw)))) for raw in people.levels}
-    worst = [Worst(plan, raw, most) for raw, most in promised(plan, texts).items()]
+    worst = [
+        Worst(plan, raw, most) for raw, most in promised(plan, people.levels, people.share).items()
+    ]  # in the order of people
     laws: dict[Tiny, tuple[Law | Leak, Run | None]] = {}
 
     def at(tiny: Tiny) -> tuple[Law | Leak, Run | None]:
@@ -194,8 +196,8 @@ def _examine(reader: Reader, plan: Plan, people: People) -> Iterator[Worst]:
                 here, away = ((*others[:k], who, *others[k:]) for who in (one, other))
                 (this, run), (that, run_there) = at(here), at(away)
                 said = partial(_said, k, one, other, others)
-                account.see(*compared(this, that, said), (run, run_there))  # type: ignore[arg-type]
-    yield from worst
+                account.see(*compared(this, that, said), (run, run_there))
+    yield from (account for account in worst if account.promised < inf)
 
 
 def failing(fault: Exception) -> Leak:

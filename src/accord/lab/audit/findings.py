@@ -133,4 +133,8 @@ def gathered(seen: Iterable[Seen]) -> tuple[Finding, ...]:
         if before is None or (look.violated, look.near) > (before.violated, before.near):
             looks[look.way] = look
     made = (Finding(*key, looks) for key, looks in found.items())
-    return tuple(sorted(made, key=lambda f: (not f.violations, -round(f.near, 6))))
+    return tuple(
+        sorted(
+            made, key=lambda f: (not f.violations, -round(f.near, 6), f.mechanism, f.statistic, f.neighbors, f.level)
+        )
+    )

@@ -120,12 +120,12 @@ class Tap:
         return np.array([self._coin(int(c)) for c in chances], dtype=bool)
 
     def words(self, count: int) -> Any:
-        """0 is below every chance but 0; the largest is below none but 1."""
+        """The largest that is below somebody's chance, or the smallest that is not."""
         if self.rows is None:
             return np.zeros(count, dtype=np.uint64)
         if len(self.rows) != count:
             raise Leak("the number of random words is not that of the rows")
-        return np.array([0 if self._coin(c) else SURE - 1 for c in self.rows], dtype=np.uint64)
+        return np.array([c - 1 if self._coin(c) else min(c, SURE - 1) for c in self.rows], dtype=np.uint64)
 
     def _coin(self, chance: int) -> bool:
         k = len(self.coins)

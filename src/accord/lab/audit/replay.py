@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from math import expm1, inf, log1p, nan
+from math import expm1, inf, log1p, nan, nextafter
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from accord.lab.audit.cases import (
 from accord.lab.audit.exact import Worst, compared, drawn, failing
 from accord.lab.audit.laws import SURE, Law, Leak, Tap, frozen
 from accord.planning import Plan
-from accord.spec import PUBLIC, Spec, level_text, to_micro
+from accord.spec import PUBLIC, Spec, to_micro
 
 _PEOPLE = 40
 _MANY = 40_000
@@ -36,6 +36,8 @@ _LEVELS = {
     "with public people and some who opted out": ("0.1234569", "0.7", "2.5", "inf", "0"),
     "of many rows": ("0.1234569", "0.3", "0.7", "1.1", "2.5"),
 }
+_UNEXPECTED = "9.75"
+"""A level that the roster does not have: such people are not read."""
 _ODD = (nan, inf, -inf, 1e308, -1e308, -0.0, 5e-324, 50.0, 49.999999999999993)
 
 
@@ -54,6 +56,8 @@ class _Tables:
     def __init__(
         self, statistic: Statistic, neighbors: str, levels: tuple[str, ...], user: bool, rng: np.random.Generator
     ) -> None:
+        if neighbors == "add-remove":
+            levels = (*levels, _UNEXPECTED)
         self.neighbors, self.levels, self.user, self.rng = neighbors, levels, user, rng
         self.query = statistic.ask(REAL)
         self.base: list[Person] = [(row,) for row in real_people(_PEOPLE)]
@@ -64,7 +68,8 @@ class _Tables:
             ]
         raw = [levels[k % len(levels)] for k in range(_PEOPLE)]
         numbers = [float(level) for level in raw]
-        self.roster = Spec.of([*numbers, *map(float, levels)]) if neighbors == "add-remove" else None
+        expected = [x for x in (*numbers, *map(float, levels)) if x != float(_UNEXPECTED)]
+        self.roster = Spec.of(expected) if neighbors == "add-remove" else None
         self.spec = self.roster or Spec.of(numbers)
         tables: list[list[Person | None]] = []
         self.versions: dict[str, list[int]] = {}
@@ -81,8 +86,8 @@ class _Tables:
         """What one person may be: as they are or not there, the worst that can be thought of, and at random."""
         rng, (low, high) = self.rng, REAL.bounds
         rows = [
-            Row(low, low, 1, 1),
-            Row(high, high, 2, 0),
+            Row(-1e308, low, 1, 1),
+            Row(nextafter(high, low), high, 2, 0),
             Row(float(rng.choice(_ODD)), high, 9, 1),
             Row(
                 float(rng.uniform(2 * low, 1.5 * high)),
@@ -97,9 +102,8 @@ class _Tables:
         return [None if self.roster else self.base[k], *people]
 
     def examine(self, mechanisms: Sequence[str]) -> Iterator[Worst]:
-        texts = {raw: level_text(int(to_micro(float(raw)))) for raw in self.levels}
-        for plan in plans(self.spec, self.query, 1.0, self.neighbors, mechanisms):
-            for raw, most in promised(plan, texts).items():
+        for plan in plans(self.spec, self.query, "1", self.neighbors, mechanisms):
+            for raw, most in promised(plan, self.levels).items():
                 if most == inf:
                     continue
                 account = Worst(plan, raw, most)

@@ -6,9 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -107,34 +105,37 @@ def look(job: Job) -> list[Seen]:
 
 
 def _looked(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
-    statistic = STATISTICS[job.statistic]
-    worst: dict[tuple[str, str], exact.Worst] = {}
-    for account in exact.examine(statistic, job.neighbors, job.mechanisms):
-        yield _seen("exact", job, account)
-        key = account.plan.mechanism, account.level
-        if account.pair is not None and account.promised > 0 and (key not in worst or account.near > worst[key].near):
-            worst[key] = account
-    for account in replay.examine(statistic, job.neighbors, job.mechanisms, rng):
-        yield _seen("replay", job, account)
-    for account in basics.decisions(statistic, job.neighbors):
+    accounts = list(exact.examine(STATISTICS[job.statistic], job.neighbors, job.mechanisms))
+    yield from (_seen("exact", job, account) for account in accounts)
+    yield from at_random(job, accounts, rng)
+    for account in basics.decisions(STATISTICS[job.statistic], job.neighbors):
         yield _seen("replay", job, account, mechanism="auto")
-    if job.runs:
-        for account in worst.values():
-            yield _seen("empirical", job, _measured(job, account))
+
+
+def at_random(job: Job, accounts: Sequence[exact.Worst], rng: np.random.Generator) -> Iterator[Seen]:
+    """The ways that come out differently each time: the replay, and of the pairs that the exact way found, the empirical way."""
+    for account in replay.examine(STATISTICS[job.statistic], job.neighbors, job.mechanisms, rng):
+        yield _seen("replay", job, account)
+    if not job.runs:
+        return
+    worst: dict[tuple[str, str], exact.Worst] = {}
+    first = peoples(STATISTICS[job.statistic])[0].levels
+    for account in accounts:
+        key = account.plan.mechanism, account.level
+        shown = all(account.pair or [None]) and account.promised > 0 and account.level in first
+        if shown and (key not in worst or account.near > worst[key].near):
+            worst[key] = account
+    for account in worst.values():
+        yield _seen("empirical", job, _measured(job, account))
 
 
 def _measured(job: Job, account: exact.Worst) -> exact.Worst:
-    assert account.pair is not None
+    here, there = account.pair or ()
     runs = max(_FEWEST, job.runs // _FEWER) if account.is_slow else job.runs
-    here, there = (partial(_value, release) for release in account.pair)
     found = empirical.lower_bound(here, there, runs, job.alpha / job.looks)
     return exact.Worst(
         account.plan, account.level, account.promised, found, f"{runs:,} releases of each; {account.said}"
     )
-
-
-def _value(release: Any) -> Any:
-    return release()[0]
 
 
 def _basics(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
@@ -185,5 +186,5 @@ def _named(given: Sequence[str], known: Sequence[str], what: str) -> list[str]:
 
 def _looks(statistics: Sequence[str], mechanisms: Sequence[str]) -> int:
     """The most lower bounds that there can be: two directions are one look, whose α they share."""
-    levels = [len({level for people in peoples(STATISTICS[s]) for level in people.levels}) for s in statistics]
-    return sum(levels) * len(mechanisms) * len(NEIGHBORS)
+    levels = sum(len(peoples(STATISTICS[s])[0].levels) for s in statistics)
+    return levels * len(mechanisms) * len(NEIGHBORS)

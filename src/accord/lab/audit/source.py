@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 
 from accord import release
-from accord.lab.audit.empirical import log_ratio
+from accord.lab.audit.empirical import log_ratio, lowest
 from accord.lab.audit.findings import Seen
 
 _SCALES = (Fraction(1), Fraction(2), Fraction(1, 2))
 _CHOICES = (((0, -1, -3), 2), ((0, -2, -2, -5), 3))
 _RUNS = 8_000
+_CHANCES = (0.05, 0.5)
 _DRAWS, _SURE = 4_000, 1e-9
 _NONE = 1e-300
 _FINE = 64
@@ -169,6 +170,13 @@ def losses() -> Iterator[Seen]:
             1.0,
             max(0.0, *ratios),
             f"at least; by {_DRAWS:,} choices from one sequence",
+        )
+
+    for chance in _CHANCES:
+        keep = noise.keep(np.full(_DRAWS, int(chance * 2**63), dtype=np.uint64))
+        said = f"at least; by {_DRAWS:,} people from one sequence"
+        yield Seen(
+            "exact", "noise", f"kept with chance {chance}", "", "", chance, lowest(int(keep.sum()), _DRAWS, _SURE), said
         )
 
 
