@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import numbers
 
 import accord
 from accord.errors import AccordError, QueryError, SourceError, SpecError
@@ -164,10 +165,6 @@ def asked(table, name, part):
     return query, table._summaries(query), pairs
 
 
-numbers = st.one_of(
-    st.integers(-12, 20).map(lambda k: k / 4),
-    st.sampled_from([None, nan, inf, -inf, 1e300, -1e300, -0.0, 5e-324, 2.0**60, -(2.0**41)]),
-)
 people = st.sampled_from(["ann", "bob", "cy ", "d'e"])
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from strategies import QUERIES, RANKED, additive_queries, finite_specs, queries, specs
+from strategies import QUERIES, RANKED, additive_queries, finite_specs, queries, shares, specs
 
 import accord
 from accord import theory
@@ -55,7 +55,6 @@ SPECS = {
     "a thousand levels": log_uniform(1000).spec(3),
 }
 neighbors = st.sampled_from(NEIGHBORS)
-shares = st.sampled_from([1.0, 0.5, 0.0371])
 
 
 def candidate(plan, name):

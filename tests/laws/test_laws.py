@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from noises import Fixed
-from strategies import QUERIES, additive_queries, finite_specs, person_values, queries, specs, summary_of
+from strategies import QUERIES, additive_queries, finite_specs, person_values, queries, shares, specs, summary_of
 
 import accord
 from accord import release
@@ -17,7 +17,6 @@ from accord.planning import NEIGHBORS
 from accord.spec import PUBLIC
 
 NAMES = [m.name for m in ALL]
-shares = st.sampled_from([1.0, 0.5, 0.1, 0.0371])
 
 
 def planned(spec, query, name, **how):

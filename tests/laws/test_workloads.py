@@ -1,25 +1,21 @@
 """Workloads: within the share, never worse than an equal split, and each part as private as it says."""
 
-from math import inf
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import QUERIES, RANKED
+from strategies import QUERIES, RANKED, specs
 
 import accord
 from accord.errors import PlanError, QueryError
 from accord.planning import plan_within, shared_levels
 from accord.spec import PUBLIC, Spec, to_micro
 
-LEVELS = st.one_of(st.floats(1e-3, 20), st.just(inf))
-SPECS = st.dictionaries(LEVELS, st.integers(1, 400), min_size=1, max_size=5).map(accord.Spec.from_groups)
 WORKLOADS = st.lists(st.sampled_from([*QUERIES.values(), *RANKED.values()]), min_size=1, max_size=4)
 
 
 @settings(max_examples=60)
-@given(SPECS, WORKLOADS, st.floats(0.01, 1), st.data())
+@given(specs, WORKLOADS, st.floats(0.01, 1), st.data())
 def test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split(spec, queries, share, data):
     weights = data.draw(st.lists(st.floats(0.1, 10), min_size=len(queries), max_size=len(queries)))
     try:
