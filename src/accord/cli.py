@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
+from errno import EPIPE
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +16,20 @@ import click
 
 import accord
 from accord.errors import AccordError, SpecError
+from accord.query import Grouped
+from accord.spec import read_number
 
 STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max", "rows", "regression")
 
 
 class _Refusing(click.Group):
     """Turns what accord refuses into one line (or one JSON document) and exit code 1."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a letter that the terminal does not have costs no answer
+        return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -129,11 +141,11 @@ def _table_options(command: Callable[..., None]) -> Callable[..., None]:
 def plan(**given: Any) -> None:
     """Predict the error of every mechanism, before any value is read."""
     people, query = _opened(given)
+    _drawable(query, given["plot"])
     ledger = _ledger(given)
     with _working("reading the levels"):
         made = _planned(people, query, ledger, given)
     if isinstance(made, accord.GroupedPlan):
-        _plots(made.plans, given["plot"])
         _show(given["as_json"], made.describe, "grouped_plan_view", made)
         return
     _plot(made, given["plot"])
@@ -160,6 +172,7 @@ def plan(**given: Any) -> None:
 def release(**given: Any) -> None:
     """Answer at everyone's own level, and say what it cost whom."""
     people, query = _opened(given)
+    _drawable(query, given["plot"])
     ledger = _ledger(given)
     with _working("reading the table"):
         if given["remaining"]:
@@ -167,7 +180,6 @@ def release(**given: Any) -> None:
         else:
             made = people.release(query, given["mechanism"], given["share"], t=_number(given["t"]), ledger=ledger)
     if isinstance(made, accord.GroupedRelease):
-        _plots(made.plan.plans, given["plot"])
         _show(given["as_json"], made.receipt, "grouped_release_view", made)
         return
     _plot(made.plan, given["plot"])
@@ -592,7 +604,7 @@ def _tiers(text: str | None) -> dict[str, float] | None:
 def _number(text: str | None) -> Any:
     """A number if it reads as one, else the text."""
     try:
-        return None if text is None else float(text)
+        return None if text is None else read_number(text)
     except ValueError:
         return text
 
@@ -632,21 +644,41 @@ def _show(as_json: bool, document: Callable[[], dict[str, Any]], view: str, *arg
 
 
 def _print(as_json: bool, document: Callable[[], dict[str, Any]], view: Callable[[], Any]) -> None:
-    if as_json:
-        from accord.receipt import to_json
+    try:
+        if as_json:
+            from accord.receipt import to_json
 
-        click.echo(to_json(document()))
-    else:
-        _console().print(view())
+            click.echo(_spelled(to_json(document())))
+        else:
+            _console().print(view())
+    except OSError as fault:
+        if fault.errno == EPIPE:  # whoever reads has seen enough
+            raise
+        raise AccordError(
+            f"cannot write the result ({fault.strerror}). Make room where stdout goes; what was charged stays charged."
+        ) from None
+
+
+def _spelled(document: str) -> str:
+    """JSON as stdout can hold it."""
+    try:
+        document.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(json.loads(document), indent=2)
+    return document
 
 
 def _refuse(error: AccordError, as_json: bool) -> None:
-    if as_json:
-        from accord.receipt import to_json
+    line = f"{type(error).__name__}: {error}"
+    if not as_json:
+        click.echo(line, err=True)
+        return
+    from accord.receipt import to_json
 
-        click.echo(to_json({"schema": 1, "error": {"type": type(error).__name__, "message": str(error)}}))
-    else:
-        click.echo(f"{type(error).__name__}: {error}", err=True)
+    try:
+        click.echo(_spelled(to_json({"schema": 1, "error": {"type": type(error).__name__, "message": str(error)}})))
+    except OSError:  # stdout is full
+        click.echo(line, err=True)
 
 
 def _plot(made: accord.Plan, path: Path | None) -> None:
@@ -656,9 +688,15 @@ def _plot(made: accord.Plan, path: Path | None) -> None:
         click.echo(f"figure: {draw_plan(made, path)}", err=True)
 
 
-def _plots(plans: Mapping[Any, accord.Plan | None], path: Path | None) -> None:
-    if path is not None:
+def _drawable(query: accord.Query, path: Path | None) -> None:
+    """Refuses a figure that cannot be drawn, before anybody is charged."""
+    if path is None:
+        return
+    if isinstance(query, Grouped) and query.part.public:
         raise click.UsageError("public groups have a plan each: draw one with --where instead of --by.")
+    from accord.report.figures import need_place
+
+    need_place(path)
 
 
 def _console(stderr: bool = False) -> Any:

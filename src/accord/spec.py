@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from math import inf
+from math import inf, isinf
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,21 @@ def level_text(micro: int) -> str:
 
 def to_float(micro: int) -> float:
     return inf if micro == PUBLIC else micro / MICRO
+
+
+def read_number(text: str) -> float:
+    """A number that somebody wrote. 1e400 is none: it would be taken for inf, which is public.
+
+    Raises:
+        ValueError: it is not a number.
+
+    >>> read_number("0.1"), read_number("inf")
+    (0.1, inf)
+    """
+    number = float(text)
+    if isinf(number) and "inf" not in text.lower():
+        raise ValueError("too large")
+    return number
 
 
 def tier_name(key: Any) -> str:

@@ -38,7 +38,7 @@ from accord.query import (
 )
 from accord.query.regression import layout
 from accord.release import GroupedRelease, Release, WorkloadRelease
-from accord.spec import IntArray, Spec
+from accord.spec import IntArray, Spec, read_number
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan
 
@@ -634,7 +634,7 @@ def table(
         )
     if isinstance(epsilon, str) and epsilon not in engine.columns:
         with suppress(ValueError):  # a number as text, where no column has that name
-            epsilon = float(epsilon)
+            epsilon = read_number(epsilon)
     for name in (None if isinstance(epsilon, Real) else epsilon, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import glob
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
@@ -30,6 +31,7 @@ _RELATIONS = Lock()
 _LENT = count()
 _GLANCE = 0.1
 """Seconds between two looks at a query that runs."""
+_ALIKE = "{} has columns whose names are alike or differ in case only, which DuckDB cannot tell apart. Rename them."
 _T = TypeVar("_T")
 
 
@@ -70,11 +72,12 @@ class DuckDB:
     @classmethod
     def files(cls, path: str | Path) -> DuckDB:
         name = str(path)
-        if Path(name).is_dir():
+        if os.path.isdir(name):  # noqa: PTH112  False where Path raises, as of a name that is too long
             raise SourceError(
                 f"{name!r} is a folder. Name the files in it by a pattern, such as '{name.rstrip('/')}/*.parquet'."
             )
-        found = [name] if Path(name).exists() else sorted(glob.glob(name, recursive=True))  # noqa: PTH207  any pattern, also an absolute one
+        there = os.path.exists(name)  # noqa: PTH110
+        found = [name] if there else sorted(glob.glob(name, recursive=True))  # noqa: PTH207  any pattern, also an absolute one
         if not found:
             raise SourceError(
                 f"there is no file {name!r}. Check the path; a pattern such as 'people/*.parquet' names several files."
@@ -84,7 +87,8 @@ class DuckDB:
             raise SourceError(
                 f"{name!r} has an ending that accord does not know. It reads {', '.join(_PARQUET + _CSV)} (CSV also as .gz and .zst)."
             )
-        if any(Path(f).stat().st_size == 0 for f in found):
+        sizes = _quietly(repr(name), "Check the right to read it.", lambda: [Path(f).stat().st_size for f in found])
+        if 0 in sizes:
             raise SourceError(f"{name!r} is empty. A table needs at least its column names.")
         con = _connect()
 
@@ -110,12 +114,14 @@ class DuckDB:
             columns = {str(name): _array(values) for name, values in arrays.items()}
         except ValueError:  # lists of different lengths within one column
             columns = {}
+        if len(columns) < len(arrays) and columns:
+            raise SourceError(_ALIKE.format("the table"))
         sizes = {values.shape for values in columns.values()}
         if len(sizes) != 1 or len(next(iter(sizes))) != 1:
             raise SourceError(
                 "the arrays of a dict have different lengths, more than one dimension, or there are none. Give columns of equal length."
             )
-        made = cls.frame(columns)
+        made = cls.frame(columns, columns)
         for name, values in columns.items():
             if values.dtype.kind == "O" and not any(x is not None for x in values.tolist()):
                 made.columns[name] = "untyped"  # nobody there to tell what it holds
@@ -125,21 +131,26 @@ class DuckDB:
     def polars(cls, frame: Any) -> DuckDB:
         if find_spec("pyarrow") is None:
             raise SourceError("reading a polars DataFrame needs pyarrow. Install accord[dataframes].")
-        return cls.arrow(frame.to_arrow())
+        if any("\0" in name for name in frame.columns):  # polars would panic
+            raise SourceError("the table has a column with the character NUL in its name. Rename it.")
+        return cls.arrow(_quietly("the table", f"A table is made from {SUPPORTED}.", frame.to_arrow))
 
     @classmethod
     def arrow(cls, table: Any) -> DuckDB:
-        made = cls.frame(table)
+        made = cls.frame(table, table.schema.names)
         made.state = lambda: "Arrow tables do not change"
         return made
 
     @classmethod
-    def frame(cls, frame: Any) -> DuckDB:
+    def frame(cls, frame: Any, names: Iterable[Any] | None = None) -> DuckDB:
+        """`names` of its columns, if it is not a data frame."""
         con = _connect()
 
         def register() -> dict[str, Kind]:
             con.register(_NAME, frame)
-            return _kinds(con.execute(f"DESCRIBE {_NAME}").fetchall())
+            described = con.execute(f"DESCRIBE {_NAME}").fetchall()
+            _need_own_names("the table", frame.columns if names is None else names, described)
+            return _kinds(described)
 
         return cls("the table", con, _quietly("the table", f"A table is made from {SUPPORTED}.", register))
 
@@ -147,9 +158,7 @@ class DuckDB:
     def relation(cls, relation: Any) -> DuckDB:
         names = [str(name) for name in relation.columns]
         if len({name.lower() for name in names}) < len(names):
-            raise SourceError(
-                "the relation has columns whose names differ in case only, which DuckDB cannot tell apart. Rename them."
-            )
+            raise SourceError(_ALIKE.format("the relation"))
         columns = _kinds(zip(names, map(str, relation.types), strict=True))
         return cls("the relation", lambda sql: relation.query(_NAME, sql), columns, _RELATIONS)
 
@@ -276,10 +285,21 @@ def _array(values: Any) -> Any:
     if array.dtype.kind == "O":
         there = [x for x in array.tolist() if x is not None]
         if there and all(isinstance(x, (bool, int, float, np.number)) for x in there):
-            return array.astype(np.float64)
+            try:
+                return array.astype(np.float64)
+            except OverflowError:
+                return np.array([_double(x) for x in array.tolist()])
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]")  # days too, which DuckDB does not take from NumPy
     return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def _double(x: Any) -> float:
+    """A number; NaN where there is none, or one that is too large."""
+    try:
+        return np.nan if x is None else float(x)
+    except OverflowError:
+        return np.nan
 
 
 def _listed(paths: list[str]) -> str:
@@ -288,14 +308,37 @@ def _listed(paths: list[str]) -> str:
 
 def _parquet_reader(con: Any, name: str, paths: list[str]) -> str:
     """Columns are matched by name and widened to a common type; a folder's name is not a column."""
-    if len(paths) > 1:
-        each = (
-            con.execute(f"DESCRIBE SELECT * FROM read_parquet({_listed([path])}, hive_partitioning = false)")
-            for path in paths
-        )
-        if len({frozenset(row[0] for row in described.fetchall()) for described in each}) > 1:
-            raise SourceError(f"the files of {name!r} do not have the same columns. Give each of them all columns.")
+    found = set()
+    for path in paths:
+        one = _listed([path])
+        described = con.execute(f"DESCRIBE SELECT * FROM read_parquet({one}, hive_partitioning = false)").fetchall()
+        schema = con.execute(f"SELECT name, num_children FROM parquet_schema({one})").fetchall()
+        _need_own_names(repr(name), _outermost(schema), described)
+        found.add(frozenset(row[0] for row in described))
+    if len(found) > 1:
+        raise SourceError(f"the files of {name!r} do not have the same columns. Give each of them all columns.")
     return f"read_parquet({_listed(paths)}, union_by_name = true, hive_partitioning = false)"
+
+
+def _outermost(schema: list[tuple[str, int | None]]) -> list[str]:
+    """The columns of a Parquet file, from the list of everything that is in it, each before what it holds."""
+    names: list[str] = []
+    held: list[int] = []
+    for name, children in schema[1:]:
+        if held:
+            held[-1] -= 1
+        else:
+            names.append(name)
+        held += [children] if children else []
+        while held and held[-1] == 0:
+            held.pop()
+    return names
+
+
+def _need_own_names(label: str, own: Iterable[Any], described: Any) -> None:
+    """DuckDB gives a column another name if one before has it in any case, and that may be the name of a third: "e", "E", "E_1"."""
+    if any(str(name) not in ("", shown) for name, (shown, *_) in zip(own, described, strict=True)):
+        raise SourceError(_ALIKE.format(label))
 
 
 def _csv_reader(con: Any, name: str, paths: list[str]) -> str:

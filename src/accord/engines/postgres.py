@@ -192,7 +192,7 @@ class Postgres:
         address, name = _split(text)
         try:
             conninfo_to_dict(address)
-        except psycopg.Error:
+        except (psycopg.Error, UnicodeError):
             address = ""
         if not address:
             raise SourceError(

@@ -235,7 +235,7 @@ class Postgres:
         self._driver = psycopg
         try:
             conninfo_to_dict(url)
-        except psycopg.ProgrammingError:
+        except (psycopg.ProgrammingError, UnicodeError):
             legible = False
         else:
             legible = True

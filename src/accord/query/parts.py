@@ -20,6 +20,8 @@ from accord.query import where as grammar
 from accord.query.record import Answer, Interval, Query, column_name, exact
 
 MEMBERSHIP = ("private", "public")
+_OWN = ("value", "rmse", "few")
+"""What stands in a row of the answer beside the group's key."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,10 @@ def part_of(
     )
     given = () if keys is None else keys_of(keys)
     named = None if by is None else column_name(by)
+    if named in _OWN:
+        raise QueryError(
+            f"by={named!r} is what the rows of the answer call something of their own ({', '.join(_OWN)}). Rename the column."
+        )
     return Grouped(query, Part(" and ".join(told) or None, condition, named, given, membership == "public"))
 
 

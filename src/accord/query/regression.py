@@ -310,6 +310,11 @@ def regression(
             if column in bounds
             else Category(column, categories_of(declared[column], f"the feature {column!r}"))
         )
+    written = [text for feature in coded for text in feature.names]
+    if len(set(written)) < len(written):
+        raise QueryError(
+            "two coefficients of the regression are written alike, such as 'region=north' of a column and of a category. Rename one of them."
+        )
     if name not in bounds:
         raise QueryError(
             f"the target {name!r} has no bounds. Declare them, from public knowledge: bounds={{{name!r}: (0, 200_000), …}}."

@@ -6,6 +6,7 @@ from math import ceil, floor, inf, log10
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from accord.errors import AccordError
 from accord.planning import NO_DATA, Plan
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey print by lightness.
 CHOSEN, OTHER, LEVEL = "#0072B2", "#BBBBBB", "#E69F00"
+_NO_PLACE = "cannot write the figure {!r} ({}). Name a .png, .svg or .pdf in a folder that exists."
 _FEW = 8
 _BARS = 40
 _ALLOWED, _TAKEN = "level: the most they allow", "charge: what this release takes"
@@ -29,7 +31,7 @@ def draw_plan(plan: Plan, path: str | Path) -> Path:
     draw_errors(errors, plan)
     (_charges if plan.spec.micro.size <= _FEW else _charge_curve)(charges, plan)
     title = f"{plan.query.label[0].upper()}{plan.query.label[1:]}: answered by {plan.mechanism}"
-    figure.suptitle(fill(title, 95, max_lines=2, placeholder=" …"), fontweight="bold")
+    figure.suptitle(_lines(title, 95), fontweight="bold")
     figure.legend(*charges.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=2, frameon=False)
     return save(plt, figure, path)
 
@@ -49,10 +51,7 @@ def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
     labels = [f"{a.table}, {a.tier or f'ε = {a.level:g}'}" for a in shown]
     axes.set_yticks(
         range(len(shown)),
-        [
-            fill(label, 30, max_lines=2, placeholder=" …") + f"\n{a.people:,} people"
-            for label, a in zip(labels, shown, strict=True)
-        ],
+        [_lines(label, 30) + f"\n{a.people:,} people" for label, a in zip(labels, shown, strict=True)],
         fontsize=9,
     )
     axes.set_xlim(0, 1)
@@ -64,15 +63,36 @@ def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
     return save(plt, figure, path)
 
 
+def _lines(text: str, width: int) -> str:
+    """At most two of them; a dollar sign is just one, and no formula begins there."""
+    return fill(text, width, max_lines=2, placeholder=" …").replace("$", r"\$")
+
+
+def need_place(path: Path) -> None:
+    """Refuses a file that `save` could not write, beforehand."""
+    kinds = pyplot().matplotlib.backend_bases.FigureCanvasBase.get_supported_filetypes()
+    fault = "" if path.suffix[1:].lower() in ("", *kinds) else "ValueError"
+    try:
+        new = not path.exists()
+        with path.open("ab"):
+            pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        fault = type(error).__name__
+    if fault:
+        raise AccordError(_NO_PLACE.format(str(path), fault))
+
+
 def save(plt: Any, figure: Any, path: str | Path, **how: Any) -> Path:
     """Write a figure and close it."""
     target = Path(path)
     try:
-        figure.savefig(target, dpi=150, **how)
+        with catch_warnings():
+            filterwarnings("ignore", message="Glyph")  # a letter that the font does not have is a box
+            figure.savefig(target, dpi=150, **how)
     except (OSError, ValueError) as fault:
-        raise AccordError(
-            f"cannot write the figure {str(target)!r} ({type(fault).__name__}). Name a .png, .svg or .pdf in a folder that exists."
-        ) from None
+        raise AccordError(_NO_PLACE.format(str(target), type(fault).__name__)) from None
     finally:
         plt.close(figure)
     return target
@@ -125,10 +145,7 @@ def _charges(axes: Any, plan: Plan) -> None:
             label=_ALLOWED if y == 0 else None,
         )
         axes.scatter(place(c), y, s=40, color=CHOSEN, zorder=3, label=_TAKEN if y == 0 else None)
-    labels = [
-        fill(spec.tier(m) or f"ε = {level_text(m)}", 22, max_lines=2, placeholder=" …") + f"\n{n:,} people"
-        for m, n, _ in rows
-    ]
+    labels = [_lines(spec.tier(m) or f"ε = {level_text(m)}", 22) + f"\n{n:,} people" for m, n, _ in rows]
     axes.set_yticks(range(len(rows)), labels, fontsize=9)
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_title("What each person is charged", fontsize=9, loc="left")

@@ -129,7 +129,7 @@ def release_view(release: Release) -> RenderableType:
         parts = [head, _groups_table(plan.query.part.by, value, interval, plan.unit), off]
     elif isinstance(value, Coefficients):
         table = _table("in the columns' own units", ">coefficient")
-        for name, slope in {"intercept": value.intercept, **value.coefficients}.items():
+        for name, slope in (("intercept", value.intercept), *value.coefficients.items()):  # a feature may be called so
             _row(table, name, number(slope))
         assert isinstance(interval, tuple)
         off = Text(
@@ -431,7 +431,7 @@ def _row(table: Table, *cells: str, style: str = "") -> None:
 
 def _table(*columns: str, title: str | None = None) -> Table:
     table = Table(
-        title=title,
+        title=None if title is None else Text(title),
         title_justify="left",
         title_style="bold",
         box=None,
@@ -440,7 +440,8 @@ def _table(*columns: str, title: str | None = None) -> Table:
         padding=(0, 2, 0, 0),
     )
     for column in columns:
-        table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+        right = column.startswith(">")
+        table.add_column(Text(column[right:]), justify="right" if right else "left", overflow="fold")
     return table
 
 
