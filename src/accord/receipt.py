@@ -13,7 +13,7 @@ import accord
 from accord.planning import Plan
 from accord.query import Algorithm, Coefficients, Interval
 from accord.release import Booked, Release, WorkloadRelease
-from accord.spec import Spec, level_text, to_micro
+from accord.spec import Spec, amount_text, level_text
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
@@ -79,18 +79,14 @@ def accounts_document(accounts: list[Account]) -> dict[str, Any]:
             {
                 "table": a.table,
                 "tier": a.tier,
-                "level": _text(a.level),
+                "level": amount_text(a.level),
                 "people": a.people,
-                "spent": [_text(x) for x in a.spent],
-                "left": [_text(x) for x in a.left],
+                "spent": [amount_text(x) for x in a.spent],
+                "left": [amount_text(x) for x in a.left],
             }
             for a in accounts
         ],
     }
-
-
-def _text(level: float) -> str:
-    return level_text(int(to_micro(level)))
 
 
 def workload_document(plan: WorkloadPlan) -> dict[str, Any]:

@@ -74,6 +74,15 @@ def level_text(micro: int) -> str:
     return f"{whole}.{rest:06d}".rstrip("0").rstrip(".")
 
 
+def amount_text(amount: float) -> str:
+    """A level, or what is spent of it, as a decimal; public people may have spent more than any level.
+
+    >>> amount_text(0.1), amount_text(2e6), amount_text(inf)
+    ('0.1', '2000000', 'inf')
+    """
+    return level_text(PUBLIC if isinf(amount) else round(amount * MICRO))
+
+
 def to_float(micro: int) -> float:
     return inf if micro == PUBLIC else micro / MICRO
 

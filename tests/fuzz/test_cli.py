@@ -328,7 +328,7 @@ def commanded(words):
 
 
 @given(commands())
-@settings(patient, max_examples=120)
+@settings(patient, max_examples=100)
 def test_any_words(folder, words):
     commanded(words)
 
@@ -518,14 +518,6 @@ def test_a_full_disk(folder, more):
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_an_address_in_spark_that_leads_nowhere(folder):
-    for address in (
-        "spark://",
-        "spark://;",
-        "spark://nothing",
-        "spark://a.b.c.d",
-        "spark://`",
-        "spark://people; DROP TABLE people",
-        "spark://🦆",
-    ):
-        process("plan", address, *ASKED[0], *LEVELS, "--json")
+@pytest.mark.parametrize("address", ["spark://", "spark://nothing", "spark://`; DROP TABLE people", "spark://a.b.c.🦆"])
+def test_an_address_in_spark_that_leads_nowhere(folder, address):
+    assert process("plan", address, *ASKED[0], *LEVELS, "--json", PYTHONWARNINGS="ignore")[0] == 1

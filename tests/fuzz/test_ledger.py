@@ -259,11 +259,23 @@ class Mixed(RuleBasedStateMachine):
             assert code == 0 and verdict["problems"] == [] and verdict["open"] == 0
 
 
+def test_public_people_may_have_spent_more_than_any_level(tmp_path):
+    """Found by a history: from then on the budgets could not be shown."""
+    ledger = accord.Ledger(tmp_path / "accord.db")
+    table = accord.table({"who": [1, 2], "x": [1.0, 2.0]}, epsilon=inf, user="who")
+    ledger.register(table, "people")
+    for _ in range(2):
+        table.release(accord.mean("x", (0, 4)), "threshold", 1.0, t=1_000_000, ledger=ledger)
+    for more in ([], ["--json"]):
+        ran = CliRunner().invoke(main, ["ledger", "show", str(tmp_path / "accord.db"), *more])
+        assert ran.exit_code == 0 and "2000000" in ran.stdout
+
+
 patient = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def test_words_and_calls_in_turn():
-    run_state_machine_as_test(Mixed, settings=settings(patient, max_examples=6, stateful_step_count=12))
+    run_state_machine_as_test(Mixed, settings=settings(patient, max_examples=5, stateful_step_count=12))
 
 
 @pytest.mark.slow

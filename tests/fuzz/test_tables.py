@@ -108,7 +108,7 @@ def tried(rows, named, asked, how, way, user):
 
 
 @given(tables(), named, asked, options, ways_in, st.booleans())
-@settings(patient, max_examples=90)
+@settings(patient, max_examples=75)
 def test_a_release_or_a_refusal_while_planning(rows, named, asked, how, way, user):
     tried(rows, named, asked, how, way, user)
 
@@ -141,7 +141,7 @@ def _values(value):
 
 
 @given(tables(st.just(inf), times=(1, 3)), named, questions, st.booleans())
-@settings(patient, max_examples=60)
+@settings(patient, max_examples=50)
 def test_a_name_is_just_a_name(rows, named, asked, user):
     """Answers without noise are the same under any names of the columns."""
     assert exact(rows, named, asked, user) == exact(rows, PLAIN, asked, user)

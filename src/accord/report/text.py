@@ -17,7 +17,7 @@ from accord.mechanisms import ALL
 from accord.planning import Plan
 from accord.query import Algorithm, Coefficients, Ends, Grouped
 from accord.release import GroupedRelease, Release
-from accord.spec import PUBLIC, Spec, level_text, to_micro
+from accord.spec import PUBLIC, Spec, amount_text, level_text
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ def accounts_view(accounts: list[Account]) -> RenderableType:
         bar = (
             "opted out" if a.level == 0 else "public" if a.level == inf else f"{'█' * round(20 * part):░<20} {part:.0%}"
         )
-        _row(table, a.table, a.tier or "", _level(a.level), f"{a.people:,}", _span(a.spent), _span(a.left), bar)
+        _row(table, a.table, a.tier or "", amount_text(a.level), f"{a.people:,}", _span(a.spent), _span(a.left), bar)
     if len(accounts) > len(shown):
         _row(table, f"… {len(accounts) - len(shown):,} more levels", "", "", "", "", "", "")
     return Group(table, Text("of people of one level the least and the most; the bar is for the most", "dim"))
@@ -350,12 +350,8 @@ def verdict_view(verdict: Verdict) -> RenderableType:
     )
 
 
-def _level(level: float) -> str:
-    return level_text(int(to_micro(level)))
-
-
 def _span(ends: tuple[float, float]) -> str:
-    return " … ".join(dict.fromkeys(map(_level, ends)))
+    return " … ".join(dict.fromkeys(map(amount_text, ends)))
 
 
 def mechanisms_view() -> RenderableType:
