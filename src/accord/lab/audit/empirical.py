@@ -24,10 +24,15 @@ _FAR = 2.5
 
 def lower_bound(draw: Callable[[], Any], draw_there: Callable[[], Any], runs: int, alpha: float) -> float:
     """What two releases surely differ by, from so many runs of each; 0 if they do not surely differ."""
-    here, there = (_features([one() for _ in range(runs)]) for one in (draw, draw_there))
+    return apart([draw() for _ in range(runs)], [draw_there() for _ in range(runs)], alpha)
+
+
+def apart(answers: Sequence[Any], answers_there: Sequence[Any], alpha: float) -> float:
+    """The same, from the answers. 1 − alpha is how sure it is, for both directions together."""
+    here, there = _features(answers), _features(answers_there)
     width = max(here.shape[1], there.shape[1])
     here, there = _wide(here, width), _wide(there, width)
-    half = runs // 2
+    half = len(answers) // 2
     best = 0.0
     for one, other in ((here, there), (there, here)):
         event = _event(one[:half], other[:half], alpha)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SURE = 2**63
+_MOST = 100_000
 Run = Callable[["Tap"], Any]
 """A release, up to its noise: gives all that is published."""
 
@@ -60,6 +61,11 @@ class Added:
         """What must not depend on the data."""
         return self.scale
 
+    @property
+    def made_from(self) -> Any:
+        """What must not depend on other draws."""
+        return self.value, self.scale
+
 
 @dataclass(frozen=True)
 class Chosen:
@@ -71,6 +77,10 @@ class Chosen:
     @property
     def shape(self) -> Any:
         return self.scale, len(self.scores)
+
+    @property
+    def made_from(self) -> Any:
+        return self.scale, self.scores.tobytes() if self.scores.dtype != object else tuple(self.scores)
 
     @cached_property
     def logs(self) -> NDArray[np.float64]:
@@ -85,12 +95,15 @@ class _Draw:
     __array_ufunc__ = None
 
     def __init__(self, tap: Tap, scale: Fraction) -> None:
-        self.tap, self.scale = tap, scale
+        self.tap, self.scale, self.used = tap, scale, False
 
     def __radd__(self, value: Any) -> int:
         if int(value) != value:
             raise Leak("noise is added to a number that is not whole")
-        self.tap.draws.append(Added(int(value), self.scale))
+        if self.used:
+            raise Leak("one draw is added to two numbers, whose difference has no noise")
+        self.used = True
+        self.tap.note(Added(int(value), self.scale))
         return self.tap.outcome.added(len(self.tap.draws))
 
     __add__ = __radd__
@@ -113,8 +126,13 @@ class Tap:
         return _Draw(self, scale)
 
     def choose(self, scores: Any, scale: int) -> int:
-        self.draws.append(Chosen(np.array(scores), int(scale)))
+        self.note(Chosen(np.array(scores), int(scale)))
         return self.outcome.chosen(len(scores))
+
+    def note(self, draw: Added | Chosen) -> None:
+        self.draws.append(draw)
+        if len(self.draws) > _MOST:
+            raise Leak("it draws without end")
 
     def keep(self, chances: Any) -> Any:
         return np.array([self._coin(int(c)) for c in chances], dtype=bool)
@@ -137,6 +155,17 @@ class Tap:
     def weight(self) -> float:
         """The probability of who is kept."""
         return float(np.prod([(c if heads else SURE - c) / SURE for c, heads in self.coins] or [1.0]))
+
+
+class Words(Tap):
+    """Gives the random words that it was given."""
+
+    def __init__(self, given: Any) -> None:
+        super().__init__()
+        self.given = given
+
+    def words(self, count: int) -> Any:
+        return self.given
 
 
 @dataclass(frozen=True)
@@ -170,8 +199,13 @@ def frozen(run: Run) -> tuple[Law, Tap]:
 
 def _others(run: Run, tap: Tap) -> list[str]:
     """The answers for other outcomes."""
-    kept = [heads for _, heads in tap.coins]
-    return [repr(run(Tap(outcome, kept, tap.rows))) for outcome in OUTCOMES[1:]]
+    kept, answers = [heads for _, heads in tap.coins], []
+    for outcome in OUTCOMES[1:]:
+        other = Tap(outcome, kept, tap.rows)
+        answers.append(repr(run(other)))
+        if [d.made_from for d in other.draws] != [d.made_from for d in tap.draws]:
+            raise Leak("what is drawn depends on what came out before")
+    return answers
 
 
 def _branches(run: Run, rows: Sequence[int] | None) -> Iterator[tuple[Tap, Any]]:

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from math import inf, isfinite
 from time import perf_counter
 from typing import Any
@@ -22,13 +21,13 @@ import numpy as np
 from accord.errors import QueryError
 from accord.lab.audit import empirical
 from accord.lab.audit.findings import Audit, Seen, gathered
-from accord.lab.audit.laws import Law, Leak, law, loss
+from accord.lab.audit.laws import SURE, Law, Leak, Words, law, loss
 from accord.lab.audit.runner import ALPHA, enough
+from accord.query import Algorithm
 from accord.sampling import asked
 from accord.tables import Table
 
 _FEW = 5
-_SAME = 8
 
 
 def check(
@@ -55,11 +54,11 @@ def check(
         seed: which rows are tried; others each time if it is not given.
         progress: is told about each pair when it is done.
 
-    >>> import accord, secrets
+    >>> import accord
     >>> people = accord.table({"x": [0.0, 1.0, 1.0]}, epsilon=1.0)
     >>> bad = check(lambda rows, epsilon: rows.num_rows, people, runs=200)
-    >>> bad.passed, bad.violations[0].looks["replay"].said
-    (False, 'the same rows always give the same answer, and other rows another: nothing is random')
+    >>> bad.passed, bad.violations[0].looks["empirical"].said
+    (False, '200 runs of each; the same rows always gave the same answer')
     """
     enough(runs, alpha)
     if not (isinstance(epsilon, int | float) and epsilon > 0 and isfinite(epsilon)):
@@ -67,13 +66,13 @@ def check(
     query = asked(algorithm, table, columns, rows)
     start = perf_counter()
     seed = secrets.randbelow(10**6) if seed is None else seed
-    people = table._engine.rows(
-        f"SELECT {', '.join(table._sql.quote(c) for c in query.columns)} FROM {table._engine.source} AS people", rows
-    )
+    wanted = ", ".join(table._sql.quote(c) for c in query.columns)
+    with table._rows(None, query) as (source, _, _):
+        people = table._engine.rows(f"SELECT {wanted} FROM {source} AS people", rows)
     pairs = list(_pairs(people, np.random.default_rng(seed)))
     if not pairs:
         raise QueryError("the table has no rows. Check the algorithm on a few people at least.")
-    seen = []
+    seen = [_kept(query, table, people, epsilon, np.random.default_rng(seed))]
     for pair in pairs:
         for way, found, said in _looked(algorithm, pair, epsilon, runs, alpha / len(pairs)):
             seen.append(Seen(way, query.name, pair.name, "add-remove", f"{epsilon:g}", float(epsilon), found, said))
@@ -99,7 +98,8 @@ def _pairs(people: Any, rng: np.random.Generator) -> Iterator[_Pair]:
         others = np.delete(np.arange(size), k)
         few = rng.choice(others, min(_FEW, others.size), replace=False) if others.size else others
         yield _Pair(f"{who}, with nobody else", _of(people, []), _of(people, [k]))
-        yield _Pair(f"{who}, with {_FEW} others", _of(people, few), _of(people, [*few, k]))
+        yield _Pair(f"{who}, with one other", _of(people, few[:1]), _of(people, [*few[:1], k]))
+        yield _Pair(f"{who}, with {few.size} others", _of(people, few), _of(people, [*few, k]))
         yield _Pair(f"{who}, with everyone else", _of(people, others), _of(people, [*others, k]))
     for name, _ in _columns(people):
         low, high = ones[f"smallest {name}"], ones[f"largest {name}"]
@@ -133,17 +133,38 @@ def _of(people: Any, which: Any) -> Any:
     return people.take(index) if hasattr(people, "num_rows") else people.iloc[index].reset_index(drop=True)
 
 
+def _kept(query: Algorithm, table: Table, people: Any, epsilon: float, rng: np.random.Generator) -> Seen:
+    """Who gets to be seen: with the random words given, those whose own is below their chance, and no others."""
+    chances = [SURE // 4, SURE // 2, SURE]
+    spec = table.spec()
+    if not table.lends or not spec.micro.size:
+        raise QueryError("the table cannot be sampled. Check the algorithm on a file, a data frame or arrays.")
+    keep = np.array([chances[k % 3] for k in range(spec.micro.size)], dtype=np.uint64)
+    size = _size(people)
+    words = rng.integers(0, SURE, size, dtype=np.uint64)
+    seen = table._sampled(query, None, keep, Words(words))
+    micro = dict(zip(spec.micro.tolist(), keep.tolist(), strict=True))
+    with table._rows(None, query) as (source, how, _):
+        levels = table._engine.fetch(f"SELECT {how.expression} AS level FROM {source} AS people")["level"]
+    each = [micro.get(int(m), 0) for m in how.decode(levels, np.ones(size, dtype=np.int64))]
+    right = _same(seen, _of(people, np.flatnonzero(words < np.array(each, dtype=np.uint64))))
+    said = "" if right else "others are kept than those whose word says so"
+    return Seen("replay", query.name, "who is kept", table.neighbors, f"{epsilon:g}", 0.0, 0.0 if right else inf, said)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return bool(one.equals(other))
+
+
 def _looked(
     algorithm: Callable[..., Any], pair: _Pair, epsilon: float, runs: int, alpha: float
 ) -> Iterator[tuple[str, Fraction | float, str]]:
     if "noise" in inspect.signature(algorithm).parameters:
         yield ("replay", *_drawn(algorithm, pair, epsilon))
-    first = [[_told(algorithm, rows, epsilon) for _ in range(_SAME)] for rows in (pair.without, pair.with_one)]
-    said = _shown(*first)
-    yield "replay", inf if said else 0.0, said
-    if not said:
-        draws = [partial(_told, algorithm, rows, epsilon) for rows in (pair.without, pair.with_one)]
-        yield "empirical", empirical.lower_bound(draws[0], draws[1], runs, alpha), f"{runs:,} runs of each"
+    here, there = ([_told(algorithm, rows, epsilon) for _ in range(runs)] for rows in (pair.without, pair.with_one))
+    yield "empirical", empirical.apart(here, there, alpha), f"{runs:,} runs of each{_reason(here, there)}"
 
 
 def _told(algorithm: Callable[..., Any], rows: Any, epsilon: float) -> Any:
@@ -151,24 +172,22 @@ def _told(algorithm: Callable[..., Any], rows: Any, epsilon: float) -> Any:
     try:
         answer = algorithm(rows, epsilon)
     except (Exception, SystemExit) as fault:
-        return f"raised a {type(fault).__name__}"
-    return "returned nothing" if answer is None else answer
+        return f"raises a {type(fault).__name__}"
+    return "returns nothing" if answer is None else answer
 
 
-def _shown(without: list[Any], with_one: list[Any]) -> str:
-    """What can be seen without looking at numbers."""
+def _reason(here: list[Any], there: list[Any]) -> str:
+    """What stands out, in words."""
     faults = [
-        {x for x in told if isinstance(x, str) and x.startswith(("raised", "returned"))} for told in (without, with_one)
+        {x for x in told if isinstance(x, str) and x.startswith(("raises a ", "returns nothing"))}
+        for told in (here, there)
     ]
     if faults[0] != faults[1]:
-        return f"it {(faults[0] ^ faults[1]).pop()} with one of the two tables only"
-    forms = [{(type(x).__name__, len(empirical.numbers(x))) for x in told} for told in (without, with_one)]
-    if forms[0].isdisjoint(forms[1]):
-        return "the form of the answer tells the two tables apart"
-    same = [{repr(x) for x in told} for told in (without, with_one)]
-    if len(same[0]) == len(same[1]) == 1 and same[0] != same[1]:
-        return "the same rows always give the same answer, and other rows another: nothing is random"
-    return ""
+        return f"; it {min(faults[0] ^ faults[1])} with one of the two tables only"
+    if all(len(set(map(repr, told))) == 1 for told in (here, there)):
+        return "; the same rows always gave the same answer"
+    forms = [{(type(x).__name__, len(empirical.numbers(x))) for x in told} for told in (here, there)]
+    return "; the form of the answer tells the tables apart" if forms[0].isdisjoint(forms[1]) else ""
 
 
 def _drawn(algorithm: Callable[..., Any], pair: _Pair, epsilon: float) -> tuple[Fraction | float, str]:
@@ -182,4 +201,7 @@ def _drawn(algorithm: Callable[..., Any], pair: _Pair, epsilon: float) -> tuple[
     except Leak as leak:
         return inf, str(leak)
     except Exception as fault:
-        return inf, f"the replay fails ({type(fault).__name__}): draws are added to whole numbers, scales are fractions"
+        return (
+            inf,
+            f"the replay fails ({type(fault).__name__}): draws are added to whole numbers, and scales are fractions",
+        )

@@ -38,7 +38,7 @@ _LEVELS = {
 }
 _UNEXPECTED = "9.75"
 """A level that the roster does not have: such people are not read."""
-_ODD = (nan, inf, -inf, 1e308, -1e308, -0.0, 5e-324, 50.0, 49.999999999999993)
+_ODD = (nan, inf, -inf, 1e308, -0.0, 5e-324, 50.0, 49.999999999999993, REAL.bounds[0] - 1, REAL.bounds[1] + 1)
 
 
 def examine(
@@ -74,21 +74,21 @@ class _Tables:
         tables: list[list[Person | None]] = []
         self.versions: dict[str, list[int]] = {}
         """Of each level, the numbers of tables that differ in one person of it."""
-        for level in levels:
+        for number, level in enumerate(levels):
             k = int(rng.choice([j for j, r in enumerate(raw) if r == level]))
-            changed = [[*self.base[:k], who, *self.base[k + 1 :]] for who in self._people(k)]
+            changed = [[*self.base[:k], who, *self.base[k + 1 :]] for who in self._people(k, number)]
             self.versions[level] = list(range(len(tables), len(tables) + len(changed)))
             tables += changed
         self.table = cut(tables, numbers, user, self.roster)
         self.read: dict[Any, Any] = {}
 
-    def _people(self, k: int) -> list[Person | None]:
+    def _people(self, k: int, number: int) -> list[Person | None]:
         """What one person may be: as they are or not there, the worst that can be thought of, and at random."""
         rng, (low, high) = self.rng, REAL.bounds
         rows = [
             Row(-1e308, low, 1, 1),
             Row(nextafter(high, low), high, 2, 0),
-            Row(float(rng.choice(_ODD)), high, 9, 1),
+            *(Row(_ODD[(2 * number + k) % len(_ODD)], high, 9, 1) for k in range(2)),
             Row(
                 float(rng.uniform(2 * low, 1.5 * high)),
                 float(rng.choice([low, nan, high])),
@@ -98,7 +98,7 @@ class _Tables:
         ]
         people: list[Person] = [(row,) for row in rows]
         if self.user:
-            people[1], people[3] = (rows[1],) * 7, tuple(rows)
+            people[1], people[-1] = (rows[1],) * 7, tuple(rows)
         return [None if self.roster else self.base[k], *people]
 
     def examine(self, mechanisms: Sequence[str]) -> Iterator[Worst]:
@@ -108,7 +108,9 @@ class _Tables:
                     continue
                 account = Worst(plan, raw, most)
                 found = [self._law(plan, which) for which in self.versions[raw]]
-                pairs = zip(found[:1] * 4, found[1:], strict=True) if self.roster else combinations(found, 2)
+                pairs = (
+                    zip(found[:1] * (len(found) - 1), found[1:], strict=True) if self.roster else combinations(found, 2)
+                )
                 for one, other in pairs:
                     lost, said = compared(one, other, partial(str, "one person's change"))
                     if plan.calibration.keep is not None and lost < inf:

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from time import perf_counter
 from zlib import crc32
 
@@ -141,17 +142,20 @@ def _measured(job: Job, account: exact.Worst) -> exact.Worst:
 def _basics(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
     yield from source.losses()
     yield from source.sources()
-    for account in basics.order(rng):
-        yield _seen("replay", job, account, statistic="order of rows")
-    for account in basics.booked(job.mechanisms):
-        yield _seen("replay", job, account, statistic="booked in a ledger")
+    parts: list[tuple[str, str | None, Iterator[exact.Worst]]] = [
+        ("order of rows", None, basics.order(rng)),
+        ("booked in a ledger", None, basics.booked(job.mechanisms)),
+        ("workload", "auto", basics.together(rng)),
+        ("public groups", "auto", basics.public_groups(rng)),
+    ]
     if "sample" in job.mechanisms:
-        for account in basics.kept(rng):
-            yield _seen("replay", job, account, statistic="who is kept")
-    for account in basics.together(rng):
-        yield _seen("replay", job, account, "auto", "workload")
-    for account in basics.public_groups(rng):
-        yield _seen("replay", job, account, "auto", "public groups")
+        parts.append(("who is kept", None, basics.kept(rng)))
+    for name, mechanism, accounts in parts:
+        try:
+            for account in accounts:
+                yield _seen("replay", job, account, mechanism, name)
+        except Exception as fault:
+            yield Seen("replay", mechanism or "any", name, "replace", "", 0.0, inf, str(exact.failing(fault)))
 
 
 def _seen(way: str, job: Job, account: exact.Worst, mechanism: str | None = None, statistic: str | None = None) -> Seen:

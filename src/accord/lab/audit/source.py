@@ -1,7 +1,8 @@
-"""The noise itself: its exact law, and where it comes from.
+"""The noise itself: its law, and where it comes from.
 
-The noise of a release is a function of uniform integers that the operating system gives. Here the same code runs on integers that are given to it one by one: first on every
-sequence of them that matters, with its probability, which gives the law of what is drawn; then with a record of what it asked for. Code that draws without asking has a seed.
+The noise of a release is a function of uniform integers that the operating system gives. Here the same code runs on integers that are given to it: on every sequence of decisions that
+matters, with its probability, which gives the law of what is drawn; on one long sequence, where there are too many; and on none, to see whether it asks. Code that draws without
+asking has a seed. The coin that shows heads with probability exp(−a/b) is looked at by itself first, and then taken as one decision.
 
 The code is copied with another source, so that a release that goes on meanwhile keeps its own.
 """
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import count
-from math import inf, log
+from math import exp, inf, log
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -24,14 +25,24 @@ from accord import release
 from accord.lab.audit.empirical import log_ratio, lowest
 from accord.lab.audit.findings import Seen
 
+_COIN = "_exp_coin"
+_COINS = ((0, 1), (1, 1), (1, 2), (5, 7), (1, 1000))
 _SCALES = (Fraction(1), Fraction(2), Fraction(1, 2))
-_CHOICES = (((0, -1, -3), 2), ((0, -2, -2, -5), 3))
-_RUNS = 8_000
+_LARGE = Fraction(10**15, 7)
+_CHOICES = (((0, -1, -3), 2), ((0, -2, -2, -5), 3), ((0, -99, -101, -250), 100))
 _CHANCES = (0.05, 0.5)
+_RUNS, _NEGLIGIBLE, _NONE = 6_000, 1e-10, 1e-300
 _DRAWS, _SURE = 4_000, 1e-9
-_NONE = 1e-300
 _FINE = 64
 """Uniform integers below this are tried one by one; larger ones at as many places, evenly."""
+
+
+def secure() -> Any:
+    """The noise of releases."""
+    return vars(release)["SECURE"]
+
+
+# ---- what it is given ------------------------------------------------------------------------------------------------
 
 
 class _End(Exception):  # noqa: N818  a sequence of decisions that is not long enough
@@ -39,7 +50,7 @@ class _End(Exception):  # noqa: N818  a sequence of decisions that is not long e
 
 
 class Given:
-    """Stands in for `secrets`. What comes out is decided beforehand, step by step; where nothing is, it says what could be."""
+    """Stands in for `secrets`. What comes out is decided beforehand, step by step; where nothing is, it notes what could be."""
 
     def __init__(self, decided: tuple[int, ...]) -> None:
         self.decided, self.used = decided, 0
@@ -52,6 +63,9 @@ class Given:
             raise _End
         self.used += 1
         return self.decided[self.used - 1]
+
+    def toss(self, heads: float) -> bool:
+        return heads == 1 or self.decide([1 - heads, heads]) == 1
 
     def randbelow(self, below: int) -> Uniform:
         return Uniform(self, below)
@@ -70,68 +84,84 @@ class Uniform:
         self.given, self.below, self.value = given, below, -1
 
     def __lt__(self, other: Any) -> bool:
-        least = min(max(int(other), 0), self.below)
-        if least in (0, self.below):
-            return least > 0
-        return self.given.decide([1 - least / self.below, least / self.below]) == 1
+        if self.value >= 0:
+            return bool(self.value < other)
+        return int(other) > 0 and self.given.toss(min(int(other), self.below) / self.below)
 
     def __int__(self) -> int:
         if self.value < 0:
-            places = min(self.below, _FINE)  # of a fine one, as many places
+            places = min(self.below, _FINE)
             chosen = self.given.decide([1 / places] * places)
             self.value = chosen if places == self.below else self.below * (2 * chosen + 1) // (2 * places)
         return self.value
 
     __index__ = __int__
 
-    def __bool__(self) -> bool:
-        return bool(int(self))
+    def __eq__(self, other: object) -> bool:
+        return int(self) == other
 
-    def __add__(self, other: Any) -> int:
-        return int(self) + int(other)
+    __hash__ = None  # type: ignore[assignment]
 
-    __radd__ = __add__
+
+def _as_number(name: str) -> Callable[..., Any]:
+    return lambda self, *others: getattr(int(self), name)(*map(int, others))
+
+
+for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "mod", "lshift", "rshift", "and", "or", "bool"):
+    setattr(Uniform, f"__{_name}__", _as_number(f"__{_name}__"))
+
+
+class Random:
+    """Stands in for `secrets`, with a sequence that is always the same."""
+
+    def __init__(self) -> None:
+        rng = random.Random(0)
+        self.randbelow, self.randbits, self.token_bytes = rng.randrange, rng.getrandbits, rng.randbytes
 
 
 class Copy:
-    """A noise whose code asks another source in the place of `secrets`."""
+    """A noise whose code asks another source in the place of `secrets`; and `coin` in the place of its coin, if it has one."""
 
-    def __init__(self, noise: Any, source: Any) -> None:
-        self._noise, self._source = noise, source
+    def __init__(self, source: Any, coin: Callable[[int, int], bool] | None = None) -> None:
+        self._noise, self._source, self._coin = secure(), source, coin
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._noise, name)
-        return MethodType(self._copied(found.__func__), self) if isinstance(found, MethodType) else found
+        if not isinstance(found, MethodType):
+            return found
+        function = found.__func__
+        return MethodType(_with(function, self.names(function)), self)  # type: ignore[arg-type]
 
-    def _copied(self, function: Any) -> FunctionType:
+    def names(self, function: Any) -> dict[str, Any]:
+        """The globals that a function sees."""
         names: dict[str, Any] = {**function.__globals__, "secrets": self._source}
         for name, value in function.__globals__.items():
             if isinstance(value, FunctionType) and value.__module__ == function.__module__:
                 names[name] = _with(value, names)
-        return _with(function, names)
+        if self._coin is not None and _COIN in names:
+            names[_COIN] = self._coin
+        return names
 
 
 def _with(function: FunctionType, names: dict[str, Any]) -> FunctionType:
     return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
 
 
-def secure() -> Any:
-    """The noise of releases."""
-    return vars(release)["SECURE"]
+# ---- what it draws ---------------------------------------------------------------------------------------------------
 
 
-def law_of(draw: Callable[[Any], int]) -> tuple[dict[int, float], float]:
+def law_of(draw: Callable[[Given], int]) -> tuple[dict[int, float], float]:
     """What a draw gives, with probabilities that are lower bounds; and the rest, which was not followed to the end. The likeliest first."""
     found: dict[int, float] = {}
     rest, order = 1.0, count()
     todo: list[tuple[float, int, tuple[int, ...]]] = [(-1.0, next(order), ())]
     for _ in range(_RUNS):
-        if not todo:
+        if not todo or -todo[0][0] < _NEGLIGIBLE:
             break
         weight, _, decided = heapq.heappop(todo)
         given = Given(decided)
         try:
-            drawn = int(draw(Copy(secure(), given)))
+            drawn = int(draw(given))
         except Exception:
             if not given.next:  # NumPy has its own word for a fault within it
                 raise
@@ -144,48 +174,46 @@ def law_of(draw: Callable[[Any], int]) -> tuple[dict[int, float], float]:
 
 
 def losses() -> Iterator[Seen]:
-    """Of draws of several scales: a lower bound of the loss between neighboring integers, or of scores that differ by as much as the scale."""
+    """Of the coin, of draws of several scales, of choices, of keeping people: what is lost at least."""
+    for a, b in _COINS if _COIN in Copy(None).names(secure().laplace.__func__) else ():
+        yield _coin(a, b)
     for scale in _SCALES:
-        law, rest = law_of(lambda noise, scale=scale: noise.laplace(scale))  # type: ignore[misc]
+        law, rest = law_of(lambda given, s=scale: Copy(given, lambda a, b: given.toss(exp(-int(a) / b))).laplace(s))  # type: ignore[misc]
         steps = [log(p / (law.get(x + step, _NONE) + rest)) for x, p in law.items() for step in (-1, 1)]
-        said = f"at least; {1 - rest:.1%} of what can be drawn was followed"
-        yield Seen("exact", "noise", f"Laplace of scale {scale}", "", "", float(1 / scale), max(0.0, *steps), said)
-    noise = Copy(secure(), Random(0))
+        yield _seen(f"Laplace of scale {scale}", float(1 / scale), max(0.0, *steps), f"{1 - rest:.5%} of all draws")
+    noise, told = Copy(Random()), f"{_DRAWS:,} draws from one sequence"
+    drawn = np.array([noise.laplace(_LARGE) for _ in range(_DRAWS)]) / float(_LARGE)
+    depths = np.abs(np.arange(-1.875, 2, 0.25))
+    counts = np.histogram(drawn, np.append(np.arange(-2, 2, 0.25), 2))[0]
+    yield _seen("Laplace of a large scale", 1.0, _steepest(counts.tolist(), depths.tolist()), told)
     for scores, size in _CHOICES:
-        drawn = np.bincount(
-            [noise.choose(np.array(scores), size) for _ in range(_DRAWS)], minlength=len(scores)
-        ).tolist()
-        ratios = [
-            log_ratio(drawn[i], _DRAWS, drawn[j], _DRAWS, _SURE) * size / (scores[i] - scores[j])
-            for i in range(len(scores))
-            for j in range(len(scores))
-            if scores[i] > scores[j]
-        ]
-        yield Seen(
-            "exact",
-            "noise",
-            f"choice of scale {size}",
-            "",
-            "",
-            1.0,
-            max(0.0, *ratios),
-            f"at least; by {_DRAWS:,} choices from one sequence",
-        )
-
+        chosen = np.bincount([noise.choose(np.array(scores), size) for _ in range(_DRAWS)], minlength=len(scores))
+        depths = (max(scores) - np.array(scores)) / size
+        yield _seen(f"choice of scale {size}", 1.0, _steepest(chosen.tolist(), depths.tolist()), told)
     for chance in _CHANCES:
-        keep = noise.keep(np.full(_DRAWS, int(chance * 2**63), dtype=np.uint64))
-        said = f"at least; by {_DRAWS:,} people from one sequence"
-        yield Seen(
-            "exact", "noise", f"kept with chance {chance}", "", "", chance, lowest(int(keep.sum()), _DRAWS, _SURE), said
-        )
+        kept = int(noise.keep(np.full(_DRAWS, int(chance * 2**63), dtype=np.uint64)).sum())
+        yield _seen(f"kept with chance {chance}", chance, lowest(kept, _DRAWS, _SURE), told)
 
 
-class Random:
-    """Stands in for `secrets`, with a sequence that is always the same."""
+def _coin(a: int, b: int) -> Seen:
+    """Heads with probability exp(−a/b), neither more nor less."""
+    law, rest = law_of(lambda given: Copy(given).names(secure().laplace.__func__)[_COIN](a, b))
+    right = abs(law.get(1, 0.0) - exp(-a / b)) <= rest + _NEGLIGIBLE
+    return _seen(f"coin exp(−{a}/{b})", a / b, a / b if right else inf, f"heads: {law.get(1, 0.0):.9f}")
 
-    def __init__(self, seed: int) -> None:
-        rng = random.Random(seed)
-        self.randbelow, self.randbits, self.token_bytes = rng.randrange, rng.getrandbits, rng.randbytes
+
+def _steepest(counts: Sequence[int], depths: Sequence[float]) -> float:
+    """By how much the logarithm of a probability falls with depth, at least; 1 is right. Where depths are the same, it may not fall at all."""
+    found = 0.0
+    for i, j in ((i, j) for i in range(len(counts)) for j in range(len(counts)) if i != j and depths[j] >= depths[i]):
+        fall = log_ratio(counts[i], _DRAWS, counts[j], _DRAWS, _SURE)
+        if fall > 0:
+            found = max(found, fall / (depths[j] - depths[i]) if depths[j] > depths[i] else inf)
+    return found
+
+
+def _seen(name: str, promised: float, found: float, said: str) -> Seen:
+    return Seen("exact", "noise", name, "", "", promised, found, said)
 
 
 def sources() -> Iterator[Seen]:
@@ -199,6 +227,6 @@ def sources() -> Iterator[Seen]:
     for name, draw in asking.items():
         given = Given(())
         with suppress(Exception):  # it stops at the first thing that it asks
-            draw(Copy(secure(), given))
+            draw(Copy(given))
         said = "" if given.next else "it draws without asking the operating system"
         yield Seen("replay", "noise", name, "", "", 0.0, inf if said else 0.0, said)
