@@ -1,6 +1,10 @@
 """Bugs of the kind that privacy libraries have had, to be planted one by one: an audit that does not find them is worth nothing."""
 
+import __future__
+
+import inspect
 import sys
+import textwrap
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -8,17 +12,18 @@ from types import ModuleType
 
 import numpy as np
 
-from accord import noise, release, spec, tables
+from accord import noise, planning, release, spec, tables
 from accord.engines import gather
 from accord.engines.sql import SQL
 from accord.lab.noise import Seeded
-from accord.ledger import Ledger
+from accord.ledger import Ledger, books
 from accord.levels import Levels
 from accord.mechanisms import additive, pe, sample
 from accord.planning import Calibration, Plan
-from accord.query import Histogram, Mean
+from accord.query import Histogram, Mean, OnGrid
 from accord.query.means import Rows
 from accord.spec import MICRO
+from accord.workloads import parts_of
 
 PLANTED = {}
 
@@ -210,3 +215,114 @@ def half_of_a_charge_is_booked(monkeypatch):
         return good(self, table, plan)
 
     monkeypatch.setattr(Ledger, "_reserve", bad)
+
+
+def changed(monkeypatch, owner, name, good, bad):
+    """A function of a module or a class with other words in its text."""
+    function = vars(owner)[name]
+    text = textwrap.dedent(inspect.getsource(function))
+    assert text.count(good) == 1, (name, good)
+    made = {}
+    code = compile(text.replace(good, bad), name, "exec", __future__.annotations.compiler_flag)
+    exec(code, inspect.unwrap(function).__globals__, made)
+    everywhere(monkeypatch, function, made[name])
+    monkeypatch.setattr(owner, name, made[name])
+
+
+SECURE = type(noise.SECURE)
+
+
+@bug
+def laxest_level_of_a_persons_rows(monkeypatch):
+    changed(monkeypatch, gather, "gathered", 'f"MIN({level})', 'f"MAX({level})')
+
+
+@bug
+def chances_of_another_level(monkeypatch):
+    changed(
+        monkeypatch, tables.Table, "_thinned", "chances[np.searchsorted(spec.micro, micro[known])]", "chances.max()"
+    )
+
+
+@bug
+def random_words_of_half_the_size(monkeypatch):
+    changed(monkeypatch, SECURE, "words", ">> 1", ">> 2")
+
+
+@bug
+def an_algorithm_is_told_twice_its_budget(monkeypatch):
+    changed(monkeypatch, release, "_run", "else 2)", "else 1)")
+
+
+@bug
+def exact_size_in_the_interval(monkeypatch):
+    changed(
+        monkeypatch,
+        release,
+        "_carry_out_one",
+        "tuple(found))",
+        "tuple(Fraction(int(sum(s.amount))) for s in _read(table, decided, noise=noise) or [] for _ in found))",
+    )
+
+
+@bug
+def share_rounded_up(monkeypatch):
+    changed(monkeypatch, planning, "shared_levels", "finite * part // MICRO", "-(-finite * part // MICRO)")
+
+
+@bug
+def one_draw_for_all_cells(monkeypatch):
+    changed(
+        monkeypatch, additive, "_noisy", "return [s + noise.laplace(scale) for s in sums]",
+        "z = noise.laplace(scale)\n    return [s + z for s in sums]",
+    )  # fmt: skip
+
+
+@bug
+def drawn_again_below_zero(monkeypatch):
+    changed(
+        monkeypatch, additive, "_noisy", "[s + noise.laplace(scale) for s in sums]",
+        "[max(s + noise.laplace(scale), 0) or s + noise.laplace(scale) for s in sums]",
+    )  # fmt: skip
+
+
+@bug
+def large_scales_cut_to_32_bits(monkeypatch):
+    changed(monkeypatch, SECURE, "laplace", "u = secrets.randbelow(t)", "u = secrets.randbelow(min(t, 2**32))")
+
+
+@bug
+def the_tail_of_the_noise_cut_off(monkeypatch):
+    changed(monkeypatch, SECURE, "laplace", "while _exp_coin(1, 1):", "while v < 8 and _exp_coin(1, 1):")
+
+
+@bug
+def a_choice_without_its_coin(monkeypatch):
+    changed(monkeypatch, SECURE, "choose", "if _exp_coin(int(gaps[index]) % scale, scale):", "if True:")
+
+
+@bug
+def values_below_the_upper_bound_go_beyond_it(monkeypatch):
+    monkeypatch.setattr(OnGrid, "inverse", property(lambda self: 1.01 / float(self.step)))
+
+
+@bug
+def people_outside_the_roster_are_read(monkeypatch):
+    changed(
+        monkeypatch, tables.Table, "_aggregate", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
+    )  # fmt: skip
+    changed(
+        monkeypatch, tables.Table, "_summed", "np.searchsorted(spec.micro, micro)",
+        "np.minimum(np.searchsorted(spec.micro, micro), spec.micro.size - 1)",
+    )  # fmt: skip
+
+
+@bug
+def a_person_in_two_public_groups(monkeypatch):
+    changed(monkeypatch, tables.Table, "_groups", "if several:", "if False:")
+
+
+@bug
+def only_one_question_of_a_workload_is_booked(monkeypatch):
+    good = books._charges
+    everywhere(monkeypatch, good, lambda plan: good(parts_of(plan)[0]))

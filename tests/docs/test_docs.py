@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import accord
 from accord.cli import main
 from accord.mechanisms import ALL
 
@@ -94,6 +95,14 @@ def test_the_examples_of_the_labs_page_run(tmp_path, monkeypatch):
         exec(block, names)
     assert names["made"].rmse == pytest.approx(names["made"].predicted, rel=0.05)
     assert {path.name for path in tmp_path.iterdir()} == {"errors.png", "correlated.png"}
+
+
+def test_the_example_of_the_audits_page_runs(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    names = {"people": accord.table("people.parquet", epsilon="epsilon")}
+    (example,) = blocks("python", (ROOT / "docs" / "audit.md").read_text(encoding="utf-8"))
+    exec(example.replace("runs=2_000", "runs=200"), names)
+    assert names["found"].passed
 
 
 def test_commands_run(folder):

@@ -41,6 +41,21 @@ PLACES = {
     "people kept too often": ("mean", "add-remove", "sample"),
     "opted out people are read": ("mean", "replace", "minimum"),
     "half of a charge is booked": ("basics", "", "affine"),
+    "laxest level of a persons rows": ("mean", "replace", "affine"),
+    "chances of another level": ("regression", "replace", "sample"),
+    "random words of half the size": ("basics", "", ""),
+    "an algorithm is told twice its budget": ("basics", "", "sample"),
+    "exact size in the interval": ("mean where", "replace", "affine"),
+    "share rounded up": ("sum where", "replace", "affine"),
+    "one draw for all cells": ("histogram", "add-remove", "affine"),
+    "drawn again below zero": ("sum", "replace", "affine"),
+    "large scales cut to 32 bits": ("basics", "", ""),
+    "the tail of the noise cut off": ("basics", "", ""),
+    "a choice without its coin": ("basics", "", ""),
+    "values below the upper bound go beyond it": ("mean", "replace", "affine"),
+    "people outside the roster are read": ("count where", "add-remove", "affine"),
+    "a person in two public groups": ("basics", "", ""),
+    "only one question of a workload is booked": ("basics", "", ""),
 }
 JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIGHBORS]
 

@@ -118,8 +118,8 @@ class People:
 
 
 _SHARE = "0.3700009"
-_THREE = (People(("0.1234569", "0.7", "2.5")), People(("0.3", "1.1000001", "inf"), _SHARE))
-_TWO = (People(("0.1234569", "2.5")), People(("0.3000007", "inf"), _SHARE))
+_THREE = (People(("0.1234569", "0.7", "2.5")), People(("0.3000017", "1.1", "inf"), _SHARE))
+_TWO = (People(("0.1234569", "2.5")), People(("0.3000017", "inf"), _SHARE))
 _GENEROUS = People(("700", "90000"))
 """So that a regression's slopes are worth it."""
 
