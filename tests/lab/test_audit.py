@@ -71,7 +71,7 @@ def violations(seen):
 def documented():
     """{bug: ways}, as the page says."""
     rows = re.findall(
-        r"^\| ([a-z ]+?) \| ([a-z, ]+) \| [^|]+ \|$", (DOCS / "audit.md").read_text("utf-8"), re.MULTILINE
+        r"^\| ([a-z0-9 ]+?) \| ([a-z, ]+) \| [^|]+ \|$", (DOCS / "audit.md").read_text("utf-8"), re.MULTILINE
     )
     return {name: set(ways.split(", ")) for name, ways in rows if name in PLANTED}
 

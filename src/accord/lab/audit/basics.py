@@ -21,6 +21,7 @@ from accord.lab.audit.cases import (
     People,
     Row,
     Statistic,
+    charged,
     cut,
     kinds,
     opened,
@@ -30,13 +31,15 @@ from accord.lab.audit.cases import (
     real_people,
 )
 from accord.lab.audit.exact import Worst, compared, drawn, failing
-from accord.lab.audit.laws import Law, Leak, Tap, frozen
+from accord.lab.audit.laws import Law, Leak, Tap, Words, frozen
 from accord.planning import Plan
 from accord.sampling import asked
 from accord.spec import level_text, to_micro
 from accord.workloads import parts_of
 
 _MANY = 40_000
+_LEVELS_BY_TABLE = 80
+"""So many that the engine looks chances up."""
 _LEVELS = ("0.1234569", "0.7", "2.5")
 _ENOUGH = ("700", "7000", "90000")
 """Levels at which a few people are worth asking."""
@@ -159,6 +162,43 @@ def kept(rng: np.random.Generator) -> Iterator[Worst]:
             right = sorted(seen) == [k for k, (_, heads) in enumerate(tap.coins) if heads]
             account.see(0 if right else inf, lambda: "others are kept than those whose word says so", ())
         yield account
+    many = np.arange(1, _LEVELS_BY_TABLE + 1) / 100
+    table = accord.table({"id": np.arange(float(many.size)), "e": many}, epsilon="e")
+    for plan in plans(table.spec(), query, "1", "replace", ["sample"]):
+        account, chances = Worst(plan, "any", Fraction(0)), plan.calibration.keep
+        for k in rng.integers(many.size // 2, size=3):
+            for word in (int(chances[k]) - 1, int(chances[k])):  # one for all, so that their order does not matter
+                same = Words(np.full(many.size, word, dtype=np.uint64))
+                seen = table._sampled(query, None, chances, same)[:, 0].astype(int).tolist()
+                right = sorted(seen) == np.flatnonzero(chances > np.uint64(word)).tolist()
+                account.see(0 if right else inf, lambda: "others are kept than those whose word says so", ())
+        yield account
+
+
+def rest(rng: np.random.Generator) -> Iterator[Worst]:
+    """Of plans for what is left in a ledger: by level, or person by person where people of one level have different amounts left."""
+    rows, levels = _crowd()
+    people: list[Any] = [(row,) for row in rows]
+    query = accord.mean("x", REAL.bounds, step=100)
+    for some in (len(rows), len(rows) // 2):
+        everyone, part = opened(people, levels, True), opened(people[:some], levels[:some], True)
+        with TemporaryDirectory() as folder:
+            ledger = accord.Ledger(f"{folder}/audit.db")
+            ledger.register(everyone, "people")
+            if some < len(rows):
+                ledger.register(part, "some")
+            spent = charged(part.release(query, "minimum", 0.5, ledger=ledger).plan, _LEVELS)
+            plan = accord.plan(ledger.remaining(everyone), query, "proportional", 0.2)
+            left = ledger._reserve(everyone, plan).left
+        for k in (*rng.permutation(some)[:3].tolist(), len(rows) - 1):
+            raw = _LEVELS[k % len(_LEVELS)]
+            has = Fraction(level_text(int(to_micro(float(raw))))) - Fraction(spent[raw] if k < some else 0)
+            account = Worst(plan, raw, promised(plan, [level_text(int(has * 10**6))]).popitem()[1])
+            versions = [[*people[:k], (rows[k]._replace(x=x),), *people[k + 1 :]] for x in (*REAL.bounds, nan)]
+            laws = [_draws([plan], opened(version, levels, True), left) for version in versions]
+            for one, other in combinations(laws, 2):
+                account.see(*compared(one, other, partial(str, _CHANGED)), ())
+            yield account
 
 
 def together(rng: np.random.Generator) -> Iterator[Worst]:
@@ -201,10 +241,10 @@ def public_groups(rng: np.random.Generator) -> Iterator[Worst]:
     yield account
 
 
-def _draws(plans: Sequence[Plan], table: accord.Table) -> Law | Leak:
+def _draws(plans: Sequence[Plan], table: accord.Table, left: Any = None) -> Law | Leak:
     """Of several plans about one table."""
     try:
-        laws = [frozen(partial(drawn, plan, release._read(table, plan)))[0] for plan in plans]
+        laws = [frozen(partial(drawn, plan, release._read(table, plan, left)))[0] for plan in plans]
     except Leak as leak:
         return leak
     except Exception as fault:

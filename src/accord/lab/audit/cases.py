@@ -159,7 +159,7 @@ def cut(
 ) -> Callable[[int], accord.Table]:
     """Many tables of such people, kept as one by the engine."""
     rows = [
-        (table, row, k, number == 0)
+        (table, row, k, number == k % len(person or ()))
         for table, people in enumerate(tables)
         for k, person in enumerate(people)
         for number, row in enumerate(person or ())
@@ -168,8 +168,8 @@ def cut(
         name: np.array([getattr(row, name) for _, row, _, _ in rows], dtype=float) for name in Row._fields
     }
     columns["id"] = np.array([k for _, _, k, _ in rows], dtype=np.int64)
-    # of several rows, the first has the strictest level, which counts
-    columns["e"] = np.array([levels[k] if first else 2 * levels[k] for _, _, k, first in rows], dtype=float)
+    # of several rows, one has the strictest level, which counts
+    columns["e"] = np.array([levels[k] if strictest else 2 * levels[k] for _, _, k, strictest in rows], dtype=float)
     columns["which"] = np.array([table for table, _, _, _ in rows], dtype=np.int64)
     neighbors = "replace" if roster is None else "add-remove"
     whole = accord.table(columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster)
@@ -217,15 +217,19 @@ def plans(
                 yield plan
 
 
+def charged(plan: Plan | WorkloadPlan, levels: Sequence[str]) -> dict[str, Fraction | float]:
+    """For every level as it stands in a table, the charge that is published; who opted out is not listed."""
+    listed = {entry["level"]: entry["charge"] for entry in plan.describe()["charges"]}
+    found = {raw: listed.get(level_text(int(to_micro(float(raw)))), "0") for raw in levels}
+    return {raw: inf if charge == "inf" else Fraction(charge) for raw, charge in found.items()}
+
+
 def promised(plan: Plan | WorkloadPlan, levels: Sequence[str], share: str = "1") -> dict[str, Fraction | float]:
-    """For every level as it stands in a table, what its people may lose: the charge that is published, and never more than share × level."""
-    charges = {entry["level"]: entry["charge"] for entry in plan.describe()["charges"]}
-    found: dict[str, Fraction | float] = {}
-    for raw in levels:
-        charge = charges.get(level_text(int(to_micro(float(raw)))), "0")  # who opted out is not listed
-        most = inf if raw == "inf" else Fraction(raw) * Fraction(share)
-        found[raw] = most if charge == "inf" else min(Fraction(charge), most)
-    return found
+    """What people of a level may lose: the charge that is published, and never more than share × level, digit by digit."""
+    return {
+        raw: charge if raw == "inf" else min(charge, Fraction(raw) * Fraction(share))
+        for raw, charge in charged(plan, levels).items()
+    }
 
 
 # ---- real tables -----------------------------------------------------------------------------------------------------

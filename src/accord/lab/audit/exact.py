@@ -13,7 +13,20 @@ from typing import Any
 import numpy as np
 
 from accord import release
-from accord.lab.audit.cases import TINY, People, Person, Statistic, cut, kinds, opened, peoples, plans, promised, shown
+from accord.lab.audit.cases import (
+    TINY,
+    People,
+    Person,
+    Statistic,
+    charged,
+    cut,
+    kinds,
+    opened,
+    peoples,
+    plans,
+    promised,
+    shown,
+)
 from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
 from accord.planning import Plan
 from accord.query import Query
@@ -49,7 +62,7 @@ class Worst:
         return release._by_row(self.plan)
 
     def see(self, found: Fraction | float, said: Callable[[], str], pair: tuple[Any, ...]) -> None:
-        if found > self.found or self.pair is None:
+        if not found <= self.found or self.pair is None:  # what is not a number is no less
             self.found, self.said, self.pair = found, said(), pair
 
 
@@ -165,9 +178,11 @@ def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> 
 
 
 def _examine(reader: Reader, plan: Plan, people: People) -> Iterator[Worst]:
-    worst = [
-        Worst(plan, raw, most) for raw, most in promised(plan, people.levels, people.share).items()
-    ]  # in the order of people
+    most, charges = promised(plan, people.levels, people.share), charged(plan, people.levels)
+    worst = [Worst(plan, raw, most[raw]) for raw in people.levels]
+    for account in worst:
+        if charges[account.level] > account.promised:
+            account.see(charges[account.level], lambda: "more is charged than the share of a level", ())
     laws: dict[Tiny, tuple[Law | Leak, Run | None]] = {}
 
     def at(tiny: Tiny) -> tuple[Law | Leak, Run | None]:

@@ -40,7 +40,8 @@ class Seen:
     def violated(self) -> bool:
         if isinstance(self.found, Fraction) and isinstance(self.promised, Fraction):
             return self.found > self.promised
-        return float(self.found) > float(self.promised) * (1 + _ROUNDING) + _ROUNDING * 1e-3
+        # what is not a number is no less
+        return not float(self.found) <= float(self.promised) * (1 + _ROUNDING) + _ROUNDING * 1e-3
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ from accord.lab.audit.findings import Seen
 _COIN = "_exp_coin"
 _COINS = ((0, 1), (1, 1), (1, 2), (5, 7), (1, 1000))
 _SCALES = (Fraction(1), Fraction(2), Fraction(1, 2))
-_LARGE = Fraction(10**15, 7)
+_LARGE = Fraction(10**18 + 9, 7)
+"""About the largest scale that a release has: no double has its last digits."""
 _CHOICES = (((0, -1, -3), 2), ((0, -2, -2, -5), 3), ((0, -99, -101, -250), 100))
 _CHANCES = (0.05, 0.5)
 _RUNS, _NEGLIGIBLE, _NONE = 6_000, 1e-10, 1e-300
@@ -87,6 +88,15 @@ class Uniform:
         if self.value >= 0:
             return bool(self.value < other)
         return int(other) > 0 and self.given.toss(min(int(other), self.below) / self.below)
+
+    def __ge__(self, other: Any) -> bool:
+        return not self < other
+
+    def __le__(self, other: Any) -> bool:
+        return self < int(other) + 1
+
+    def __gt__(self, other: Any) -> bool:
+        return not self < int(other) + 1
 
     def __int__(self) -> int:
         if self.value < 0:
@@ -182,10 +192,12 @@ def losses() -> Iterator[Seen]:
         steps = [log(p / (law.get(x + step, _NONE) + rest)) for x, p in law.items() for step in (-1, 1)]
         yield _seen(f"Laplace of scale {scale}", float(1 / scale), max(0.0, *steps), f"{1 - rest:.5%} of all draws")
     noise, told = Copy(Random()), f"{_DRAWS:,} draws from one sequence"
-    drawn = np.array([noise.laplace(_LARGE) for _ in range(_DRAWS)]) / float(_LARGE)
+    drawn = [noise.laplace(_LARGE) for _ in range(_DRAWS)]
     depths = np.abs(np.arange(-1.875, 2, 0.25))
-    counts = np.histogram(drawn, np.append(np.arange(-2, 2, 0.25), 2))[0]
+    counts = np.histogram([float(x / _LARGE) for x in drawn], np.append(np.arange(-2, 2, 0.25), 2))[0]
     yield _seen("Laplace of a large scale", 1.0, _steepest(counts.tolist(), depths.tolist()), told)
+    digits = np.bincount([x % 8 for x in drawn], minlength=8)
+    yield _seen("last digits of it", 1.0, _steepest(digits.tolist(), [0.0] * 8), told)
     for scores, size in _CHOICES:
         chosen = np.bincount([noise.choose(np.array(scores), size) for _ in range(_DRAWS)], minlength=len(scores))
         depths = (max(scores) - np.array(scores)) / size
