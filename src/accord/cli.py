@@ -271,7 +271,7 @@ def reproduce(
     "statistics",
     multiple=True,
     metavar="NAME",
-    help="Only this one, such as mean, 'mean where', 'median by'; may be repeated [default: all].",
+    help="Only this one, such as mean, 'mean where', 'median by', basics; may be repeated [default: all].",
 )
 @click.option(
     "--runs",

@@ -321,8 +321,9 @@ def _carry_out(
 
 
 def _carry_out_one(
-    table: Table, decided: Plan, left: Left | None, summary: Summary | None, noise: Noise = SECURE
+    table: Table, decided: Plan, left: Left | None, summary: Summary | None, noise: Noise | None = None
 ) -> Release:
+    noise = noise or SECURE
     if isinstance(decided.query, Algorithm):
         rows = table._sampled(decided.query, left, decided.calibration.keep, noise)
         return Release(decided, _run(decided, rows), datetime.now(UTC))
@@ -331,14 +332,14 @@ def _carry_out_one(
 
 
 def _read(
-    table: Table, decided: Plan, left: Left | None = None, summary: Summary | None = None, noise: Noise = SECURE
+    table: Table, decided: Plan, left: Left | None = None, summary: Summary | None = None, noise: Noise | None = None
 ) -> list[Summary] | None:
     """The integers that a plan needs, for each of its groups; None if it needs none. Which rows are kept may be up to the noise."""
     if decided.mechanism in NO_DATA:
         return None
     way = _mechanism(decided).way(_inner(decided.query))
     if way.by_row:
-        return table._summaries(decided.query, left, thinning=(decided.calibration.keep, noise))
+        return table._summaries(decided.query, left, thinning=(decided.calibration.keep, noise or SECURE))
     if summary is None or way.by_cell:
         return table._summaries(decided.query, left, way.by_cell)
     return [summary]
@@ -367,7 +368,9 @@ def _answer(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise
     return _draw(decided, summary, noise)[0]
 
 
-def _draw(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise = SECURE) -> tuple[Answer, list[Any]]:
+def _draw(
+    decided: Plan, summary: Summary | list[Summary] | None, noise: Noise | None = None
+) -> tuple[Answer, list[Any]]:
     """The answer, and what the mechanism released for it; of groups, for each."""
     query, people = decided.query, decided.spec.total
     if decided.mechanism == "public":
@@ -381,7 +384,9 @@ def _draw(decided: Plan, summary: Summary | list[Summary] | None, noise: Noise =
     for one in summary if isinstance(summary, list) else [summary]:
         if one is None or not (one.people == decided.spec.people).all():
             raise SourceError(TABLE_CHANGED)
-        found.append(_mechanism(decided).way(_inner(query)).answer(one, decided.calibration, _inner(query), noise))
+        found.append(
+            _mechanism(decided).way(_inner(query)).answer(one, decided.calibration, _inner(query), noise or SECURE)
+        )
     if not keys:
         return query.finish(found[0], people), found[0]
     rows = [_row(decided, key, query.finish(f, people), f) for key, f in zip(keys, found, strict=True)]

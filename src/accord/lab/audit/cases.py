@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from importlib.resources import as_file, files
 from math import inf, nan
 from typing import Any, NamedTuple
@@ -174,6 +175,7 @@ def cut(
     neighbors = "replace" if roster is None else "add-remove"
     whole = accord.table(columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster)
 
+    @cache
     def one(k: int) -> accord.Table:
         part = Within(whole._engine, whole._sql.within(whole._engine.source, "which", k))
         return accord.Table(part, whole._levels, whole.user, neighbors, whole.level_column, roster)

@@ -49,6 +49,10 @@ class Leak(Exception):  # noqa: N818  it is what an audit looks for
     """Something moves that no noise protects; the text says what, from public things."""
 
 
+class Adaptive(Leak):
+    """What is drawn depends on earlier draws. accord's mechanisms have no need of it, and draw by draw nothing can be said."""
+
+
 @dataclass(frozen=True)
 class Added:
     """Laplace noise on an integer."""
@@ -132,7 +136,7 @@ class Tap:
     def note(self, draw: Added | Chosen) -> None:
         self.draws.append(draw)
         if len(self.draws) > _MOST:
-            raise Leak("it draws without end")
+            raise Adaptive("it draws without end")
 
     def keep(self, chances: Any) -> Any:
         return np.array([self._coin(int(c)) for c in chances], dtype=bool)
@@ -204,7 +208,7 @@ def _others(run: Run, tap: Tap) -> list[str]:
         other = Tap(outcome, kept, tap.rows)
         answers.append(repr(run(other)))
         if [d.made_from for d in other.draws] != [d.made_from for d in tap.draws]:
-            raise Leak("what is drawn depends on what came out before")
+            raise Adaptive("what is drawn depends on what came out before")
     return answers
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, isfinite
@@ -21,7 +22,7 @@ import numpy as np
 from accord.errors import QueryError
 from accord.lab.audit import empirical
 from accord.lab.audit.findings import Audit, Seen, gathered
-from accord.lab.audit.laws import SURE, Law, Leak, Words, law, loss
+from accord.lab.audit.laws import SURE, Adaptive, Law, Leak, Words, law, loss
 from accord.lab.audit.runner import ALPHA, enough
 from accord.query import Algorithm
 from accord.sampling import asked
@@ -162,7 +163,8 @@ def _looked(
     algorithm: Callable[..., Any], pair: _Pair, epsilon: float, runs: int, alpha: float
 ) -> Iterator[tuple[str, Fraction | float, str]]:
     if "noise" in inspect.signature(algorithm).parameters:
-        yield ("replay", *_drawn(algorithm, pair, epsilon))
+        with suppress(Adaptive):  # which only the empirical way can look at
+            yield ("replay", *_drawn(algorithm, pair, epsilon))
     here, there = ([_told(algorithm, rows, epsilon) for _ in range(runs)] for rows in (pair.without, pair.with_one))
     yield "empirical", empirical.apart(here, there, alpha), f"{runs:,} runs of each{_reason(here, there)}"
 
@@ -198,6 +200,8 @@ def _drawn(algorithm: Callable[..., Any], pair: _Pair, epsilon: float) -> tuple[
 
     try:
         return loss(of(pair.without), of(pair.with_one)), "every draw, with its scale"
+    except Adaptive:
+        raise
     except Leak as leak:
         return inf, str(leak)
     except Exception as fault:

@@ -60,7 +60,7 @@ def run(
 
     Args:
         mechanisms: names of `accord mechanisms`.
-        statistics: such as "mean", "mean where", "median by"; "mean" alone is all three.
+        statistics: such as "mean", "mean where", "median by"; "mean" alone is all three. "basics" is what they have in common: noise, books, order, decisions.
         runs: releases of each of two tables for the empirical way; 0: without it.
         alpha: the probability that a sound library fails by the empirical way, over the whole audit.
         seed: decides which neighbors the replay draws; another one each time if it is not given. Releases have no seed.
@@ -75,10 +75,11 @@ def run(
     if workers < 1:
         raise AccordError(f"jobs={workers} cannot work. Give at least 1.")
     seed = secrets.randbelow(10**6) if seed is None else seed
-    looks = _looks(asked, names) if runs else 0
-    tasks = [Job(s, n, tuple(names), runs, alpha, looks, seed) for s in asked for n in NEIGHBORS]
+    looks = _looks([s for s in asked if s != _BASICS], names) if runs else 0
+    tasks = [
+        Job(s, n, tuple(names), runs, alpha, looks, seed) for s in asked for n in (NEIGHBORS if s != _BASICS else ("",))
+    ]
     tasks.sort(key=lambda job: "regression" not in job.statistic)  # the longest first
-    tasks.append(Job(_BASICS, "", tuple(names), runs, alpha, looks, seed))
     planned(len(tasks))
     start = perf_counter()
     seen: list[Seen] = []
@@ -178,10 +179,10 @@ def _seen(way: str, job: Job, account: exact.Worst, mechanism: str | None = None
 
 def _asked(statistics: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
-    for name in statistics or STATISTICS:
-        matching = [s.name for s in STATISTICS.values() if name in (s.name, s.base)]
+    for name in statistics or (*STATISTICS, _BASICS):
+        matching = [s.name for s in STATISTICS.values() if name in (s.name, s.base)] + [_BASICS] * (name == _BASICS)
         if not matching:
-            raise AccordError(f"there is no statistic {name!r} to audit: {did_you_mean(name, STATISTICS)}")
+            raise AccordError(f"there is no statistic {name!r} to audit: {did_you_mean(name, (*STATISTICS, _BASICS))}")
         found |= dict.fromkeys(matching)
     return list(found)
 
