@@ -304,11 +304,10 @@ def audit(
     """Doubt accord: look for people who lose more than they are promised, in up to three independent ways. Exit code 1 if there are any."""
     from accord.lab import audit as auditing
     from accord.lab.audit import views
-    from accord.report.figures import pyplot
 
     _answer_in(as_json)
     if page is not None:
-        pyplot()  # rather missing now than after minutes
+        views.need_place(page)
     with _progress("auditing") as (step, planned):
         found = auditing.run(mechanisms, statistics, runs=runs, seed=seed, jobs=jobs, progress=step, planned=planned)
     if page is not None:

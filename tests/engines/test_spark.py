@@ -407,6 +407,7 @@ def test_ctrl_c_stops_the_query(session):
     assert not session.catalog.listTables()
 
 
+@pytest.mark.slow
 def test_the_loss_of_an_executor_changes_no_answer(session):
     """Spark tries again elsewhere; were it to give up, it would be a SourceError."""
     people = accord.table(slow(session, 400, 20), epsilon="e")  # 4 seconds

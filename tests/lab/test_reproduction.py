@@ -115,7 +115,7 @@ def test_usage(args, tmp_path):
     assert ran.exit_code == 2 and not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_when_the_command_ends_everyone_does(tmp_path, how):
     """By Ctrl-C soon and politely, or killed: no process works on."""
     command = [sys.executable, "-m", "accord.cli", "reproduce", "J-fig2", "--jobs", "2", "--out", str(tmp_path)]

@@ -38,7 +38,7 @@ PHASES = {
     "register": ("old", "new"),
     **dict.fromkeys(SHARES, ("before", "charged", "booked")),
 }
-SOME = {"sqlite": (24, 4), "postgres": (120, 24)}
+SOME = {"sqlite": (36, 6), "postgres": (180, 36)}
 """What `make test` takes: each so-many-th line, and each so-many-th of those from a transaction's first change to its end."""
 
 

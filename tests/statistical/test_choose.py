@@ -103,7 +103,9 @@ def drawn():
 # ---- against the law -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "thousands, flat" else name for name in SAMPLED]
+)
 def test_choices_follow_their_law_and_no_other(drawn, name):
     draws, off = drawn(name), Fraction(VECTORS[name][2])
     assert follows(name, draws)

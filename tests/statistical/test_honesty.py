@@ -34,8 +34,8 @@ def dealt_out(people, runs, seed):
         pytest.param(accord.mean, "affine", 2_000, 0.10, marks=pytest.mark.slow),
         (accord.mean, "affine", 500, 0.16),
         (accord.mean, "mix", 500, 0.16),  # five standard errors
-        (accord.mean, "minimum", 500, 0.16),
-        (accord.sum, "threshold", 500, 0.16),
+        pytest.param(accord.mean, "minimum", 500, 0.16, marks=pytest.mark.slow),
+        pytest.param(accord.sum, "threshold", 500, 0.16, marks=pytest.mark.slow),
     ],
 )
 def test_error_and_interval_are_as_predicted(people, ask, mechanism, runs, within):

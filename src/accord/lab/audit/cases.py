@@ -144,7 +144,7 @@ def kinds(statistic: Statistic) -> list[Person]:
 def peoples(statistic: Statistic) -> tuple[People, ...]:
     """Whose levels tiny tables have."""
     if statistic.base == "regression":
-        return *_TWO, _GENEROUS
+        return (_TWO[0], _GENEROUS) if statistic.part else (*_TWO, _GENEROUS)
     return _TWO if len(kinds(statistic)) > 4 else _THREE
 
 

@@ -141,12 +141,18 @@ class _Kinds:
 
     def __init__(self, can: list[Person], summaries: list[Summary], size: int) -> None:
         self.can, self.size = {who: k for k, who in enumerate(can)}, size
+        self._made: dict[Tiny, list[Summary]] = {}
         self.groups = [
             (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(can))]) for s in summaries
         ]
 
     def summaries(self, tiny: Tiny) -> list[Summary]:
         """Of a table of such people."""
+        if tiny not in self._made:
+            self._made[tiny] = self._together(tiny)
+        return self._made[tiny]
+
+    def _together(self, tiny: Tiny) -> list[Summary]:
         made = []
         for outputs, adds in self.groups:
             parts = [(k, *adds[self.can[who]]) for k, who in enumerate(tiny) if who is not None]
@@ -165,7 +171,8 @@ class _Kinds:
 
 
 def drawn(plan: Plan, summaries: list[Summary] | None, tap: Tap | None = None) -> Any:
-    return release._draw(plan, summaries) if tap is None else release._draw(plan, summaries, tap)
+    """What is released; without a Tap, with real noise."""
+    return release._draw(plan, summaries, tap)
 
 
 def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> Iterator[Worst]:

@@ -31,7 +31,6 @@ from accord.planning import Plan
 from accord.spec import PUBLIC, Spec, to_micro
 
 _PEOPLE = 40
-_MANY = 40_000
 _LEVELS = {
     "with public people and some who opted out": ("0.1234569", "0.7", "2.5", "inf", "0"),
     "of many rows": ("0.1234569", "0.3", "0.7", "1.1", "2.5"),

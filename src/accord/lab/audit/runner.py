@@ -87,6 +87,8 @@ def run(
     for job, found in done:
         seen += found
         progress(job.name)
+    if mechanisms and not {s.mechanism for s in seen} & set(names):
+        raise AccordError(f"{' and '.join(names)} answer none of {', '.join(asked)}. See 'accord mechanisms'.")
     return Audit(gathered(seen), seed, runs, alpha, looks, perf_counter() - start)
 
 

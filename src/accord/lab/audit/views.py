@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from html import escape
 from math import inf, isinf
@@ -114,13 +116,26 @@ def write(found: Audit, path: Path) -> Path:
         *html.table(_HEAD, *_rows(found)),
         "<p>Not looked at: how long a draw takes, who holds the ledger's key, and levels that depend on values (docs/guarantees.md).</p>",
     ]
-    try:
+    with _writing(path):
         path.write_text(html.document(title, body), encoding="utf-8")
+    return path
+
+
+def need_place(path: Path) -> None:
+    """Refuses a page that cannot be written, or drawn, before minutes are spent."""
+    pyplot()
+    with _writing(path), path.open("ab"):
+        pass
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as fault:
         raise AccordError(
             f"cannot write the page {str(path)!r} ({type(fault).__name__}). Name a file in a folder that exists."
         ) from None
-    return path
 
 
 def _rows(found: Audit) -> tuple[list[list[str]], list[str]]:
