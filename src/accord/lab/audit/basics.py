@@ -125,10 +125,10 @@ def booked(mechanisms: Sequence[str]) -> Iterator[Worst]:
         def spent() -> dict[float, int]:
             return {a.level: round(a.spent[0] * 10**6) for a in ledger.accounts()}
 
-        asked: list[Any] = [
+        decided: list[Any] = [
             p for q in (mean, median, groups) for p in plans(table.spec(), q, "0.03", "replace", mechanisms)
         ]
-        for plan in (*asked, table.plan(accord.workload([mean, median, groups]), share=0.03)):
+        for plan in (*decided, table.plan(accord.workload([mean, median, groups]), share=0.03)):
             before = spent()
             receipt = {e["level"]: e["charge"] for e in table.release(plan, ledger=ledger).receipt()["charges"]}
             after = spent()
@@ -148,9 +148,8 @@ def kept(rng: np.random.Generator) -> Iterator[Worst]:
     for plan in plans(table.spec(), query, "1", "replace", ["sample"]):
         assert plan.calibration.t is not None
         given = Worst(plan, level_text(plan.calibration.t), Fraction(plan.calibration.t, 2 * 10**6))
-        told: Any = accord.sample(
-            lambda rows, epsilon: epsilon, table, plan.calibration.t / 10**6, columns=["id"]
-        ).value
+        t = plan.calibration.t / 10**6
+        told: Any = accord.sample(lambda rows, epsilon: epsilon, table, t, columns=["id"], rows="numpy").value
         given.see(Fraction(told), lambda: "an algorithm is told more than it may lose", ())
         yield given
         chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
@@ -203,7 +202,7 @@ def rest(rng: np.random.Generator) -> Iterator[Worst]:
 
 def together(rng: np.random.Generator) -> Iterator[Worst]:
     """A workload costs everyone what it says, for all its questions together."""
-    asked = accord.workload(
+    questions = accord.workload(
         [
             accord.mean("x", REAL.bounds, step=100),
             accord.median("x", REAL.bounds, step=100),
@@ -213,7 +212,7 @@ def together(rng: np.random.Generator) -> Iterator[Worst]:
     )
     low, high = REAL.bounds
     for level, _, tables in _neighbors(rng, lambda row: [row, Row(low), Row(high, g=2, m=0), Row(nan, g=9)]):
-        plan = tables[0].plan(asked)
+        plan = tables[0].plan(questions)
         account = Worst(plan.parts[0], level, promised(plan, _LEVELS)[level])
         for one, other in combinations([_draws(plan.parts, table) for table in tables], 2):
             account.see(*compared(one, other, partial(str, _CHANGED)), ())
