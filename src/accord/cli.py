@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import date, datetime
+from contextlib import contextmanager
 from errno import EPIPE
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,9 +14,9 @@ from typing import Any
 import click
 
 import accord
-from accord.errors import AccordError, SpecError
+from accord import words
+from accord.errors import AccordError
 from accord.query import Grouped
-from accord.spec import read_number
 
 STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max", "rows", "regression")
 
@@ -178,7 +177,9 @@ def release(**given: Any) -> None:
         if given["remaining"]:
             made = people.release(_planned(people, query, ledger, given), ledger=ledger)
         else:
-            made = people.release(query, given["mechanism"], given["share"], t=_number(given["t"]), ledger=ledger)
+            made = people.release(
+                query, given["mechanism"], given["share"], t=words.as_number(given["t"]), ledger=ledger
+            )
     if isinstance(made, accord.GroupedRelease):
         _show(given["as_json"], made.receipt, "grouped_release_view", made)
         return
@@ -463,12 +464,12 @@ def _answer_in(as_json: bool) -> None:
 def _opened(given: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
     _answer_in(given["as_json"])
     people = _people(given)
-    return people, _query(people, given)
+    return people, words.question(people, given)
 
 
 def _people(given: dict[str, Any]) -> accord.Table:
-    tiers = _tiers(given["tiers"])
-    default = given["default"] if tiers and given["default"] in tiers else _number(given["default"])
+    tiers = words.read_tiers(given["tiers"])
+    default = given["default"] if tiers and given["default"] in tiers else words.as_number(given["default"])
     return accord.table(given["source"], epsilon=given["epsilon"], tiers=tiers, default=default, user=given["user"])
 
 
@@ -489,143 +490,11 @@ def _planned(
 ) -> accord.Plan | accord.GroupedPlan:
     share = 1.0 if given["share"] is None else given["share"]
     if ledger is None or not given["remaining"]:
-        return people.plan(query, given["mechanism"], share, t=_number(given["t"]))
+        return people.plan(query, given["mechanism"], share, t=words.as_number(given["t"]))
     notes = people.check(query)
-    return accord.plan(ledger.remaining(people), query, given["mechanism"], share, t=_number(given["t"]), notes=notes)
-
-
-def _query(people: accord.Table, given: dict[str, Any]) -> accord.Query:
-    statistic, column = given["statistic"], given["column"]
-    uses = {
-        "count": set(),
-        "rows": {"most"},
-        "histogram": {"column", "edges", "categories", "missing"},
-        "mean": {"column", "bounds", "std", "step", "missing"},
-        "sum": {"column", "bounds", "std", "step", "missing"},
-        "quantile": {"column", "bounds", "step", "missing", "p"},
-        "regression": {"column", "bounds", "on"},
-    }.get(statistic, {"column", "bounds", "step", "missing"})
-    for name in ("column", "edges", "categories", "bounds", "std", "step", "missing", "p", "on", "most"):
-        if given[name] is not None and name not in uses:
-            shown = {"column": "COLUMN", "most": "--max"}.get(name, f"--{name}")
-            raise click.UsageError(f"{shown} has no meaning for {statistic}.")
-    if "column" in uses and column is None:
-        raise click.UsageError(f"{statistic} needs a COLUMN: SOURCE {statistic} COLUMN …")
-    part = {
-        "where": given["where"],
-        "by": given["by"],
-        "keys": _categories(people, given["by"] or "", given["keys"]),
-        "membership": given["membership"],
-    }
-    if statistic == "count":
-        return accord.count(**part)
-    if statistic == "rows":
-        if given["most"] is None:
-            raise click.UsageError("rows needs --max, the most that one person counts for.")
-        return accord.rows(given["most"], **part)
-    if statistic == "histogram":
-        return accord.histogram(
-            column,
-            edges=_numbers(given["edges"]),
-            categories=_categories(people, column, given["categories"]),
-            missing=None if given["missing"] is None else _category(people, column, given["missing"]),
-            **part,
-        )
-    if given["bounds"] is None:
-        raise click.UsageError(f"{statistic} needs --bounds LO HI, from public knowledge, never from the data.")
-    bounds = tuple(_moment(end) for end in given["bounds"])
-    if statistic == "regression":
-        return _regression(people, column, bounds, given["on"], part)
-    missing = "middle" if given["missing"] is None else _moment(given["missing"])
-    how = {"step": given["step"], "missing": missing, **part}
-    match statistic:
-        case "mean" | "sum":
-            return (accord.mean if statistic == "mean" else accord.sum)(column, bounds, std=given["std"], **how)
-        case "quantile":
-            if given["p"] is None:
-                raise click.UsageError("quantile needs --p, such as --p 0.9 or --p 0.1,0.5,0.9.")
-            ps = _numbers(given["p"]) or []
-            return accord.quantile(column, ps if len(ps) > 1 else ps[0], bounds, **how)
-        case _:
-            ask = {"median": accord.median, "min": accord.min, "max": accord.max}[statistic]
-            return ask(column, bounds, **how)
-
-
-def _regression(people: accord.Table, target: str, bounds: Any, on: str | None, part: dict[str, Any]) -> accord.Query:
-    if on is None:
-        raise click.UsageError("regression needs --on with its features, such as --on 'age=18..100,sex=f|m'.")
-    ends: dict[str, Any] = {target: bounds}
-    declared: dict[str, list[Any]] = {}
-    for piece in on.split(","):
-        name, _, what = (text.strip() for text in piece.partition("="))
-        if name in ends or name in declared:
-            raise click.UsageError(f"--on names {name!r} twice, or it is the target. Name each feature once.")
-        low, dots, high = what.partition("..")
-        if dots:
-            ends[name] = (_number(low), _number(high))
-        elif "|" in what:
-            declared[name] = [_category(people, name, value.strip()) for value in what.split("|")]
-        else:
-            raise click.UsageError(
-                f"--on has {piece!r}. Every feature needs its public bounds or categories: age=18..100, or sex=f|m."
-            )
-    features = [*(n for n in ends if n != target), *declared]
-    return accord.regression(target, features, bounds=ends, categories=declared, **part)
-
-
-def _moment(text: str) -> Any:
-    """A number, a date or a timestamp, if it reads as one; else the text."""
-    number = _number(text)
-    if not isinstance(number, str):
-        return number
-    with suppress(ValueError):
-        return date.fromisoformat(text)
-    with suppress(ValueError):
-        return datetime.fromisoformat(text)
-    return text
-
-
-def _tiers(text: str | None) -> dict[str, float] | None:
-    if text is None:
-        return None
-    tiers: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, level = part.rpartition("=")
-        number = _number(level)
-        if not name or not isinstance(number, float):
-            raise SpecError(f"--tiers has {part!r}, which is not NAME=ε. Write strict=0.1,standard=1,public=inf.")
-        if name.strip() in tiers:
-            raise SpecError(f"tier {name.strip()!r} is declared twice. Give each tier one level.")
-        tiers[name.strip()] = number
-    return tiers
-
-
-def _number(text: str | None) -> Any:
-    """A number if it reads as one, else the text."""
-    try:
-        return None if text is None else read_number(text)
-    except ValueError:
-        return text
-
-
-def _numbers(text: str | None) -> list[Any] | None:
-    return None if text is None else [_number(part) for part in text.split(",")]
-
-
-def _categories(people: accord.Table, column: str, text: str | None) -> list[Any] | None:
-    return None if text is None else [_category(people, column, part.strip()) for part in text.split(",")]
-
-
-def _category(people: accord.Table, column: str, text: str) -> Any:
-    """A category as the column's kind has it; else the text."""
-    number = _number(text)
-    match people.columns.get(column):
-        case "number" if isinstance(number, float):
-            return int(number) if number.is_integer() else number
-        case "boolean" if text.lower() in ("true", "false"):
-            return text.lower() == "true"
-        case _:
-            return text
+    return accord.plan(
+        ledger.remaining(people), query, given["mechanism"], share, t=words.as_number(given["t"]), notes=notes
+    )
 
 
 # ---- printing --------------------------------------------------------------------------------------------------------

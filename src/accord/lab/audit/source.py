@@ -50,6 +50,10 @@ class _End(Exception):  # noqa: N818  a sequence of decisions that is not long e
     pass
 
 
+_ENDS = (_End, IndexError)
+"""NumPy has its own word for it where an index is not decided."""
+
+
 class Given:
     """Stands in for `secrets`. What comes out is decided beforehand, step by step; where nothing is, it notes what could be."""
 
@@ -172,8 +176,8 @@ def law_of(draw: Callable[[Given], int]) -> tuple[dict[int, float], float]:
         given = Given(decided)
         try:
             drawn = int(draw(given))
-        except Exception:
-            if not given.next:  # NumPy has its own word for a fault within it
+        except _ENDS:
+            if not given.next:
                 raise
             for k, chance in enumerate(given.next):
                 heapq.heappush(todo, (weight * chance, next(order), (*decided, k)))
@@ -238,7 +242,7 @@ def sources() -> Iterator[Seen]:
     }
     for name, draw in asking.items():
         given = Given(())
-        with suppress(Exception):  # it stops at the first thing that it asks
+        with suppress(*_ENDS):  # it stops at the first thing that it asks
             draw(Copy(given))
         said = "" if given.next else "it draws without asking the operating system"
         yield Seen("replay", "noise", name, "", "", 0.0, inf if said else 0.0, said)
