@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
-from math import inf, isinf
+from math import inf, isfinite, isinf, nextafter
 from typing import Any
 
 import numpy as np
@@ -35,9 +37,11 @@ def to_micro(levels: ArrayLike) -> IntArray:
 
     >>> to_micro([0.1, 0.29, 2.5e-6, 1e-12, inf]).tolist() == [100_000, 290_000, 2, 0, PUBLIC]
     True
+    >>> to_micro(Decimal("0.29999999999999999999")).tolist()
+    299999
     """
     try:
-        x = np.asarray(levels, dtype=np.float64)
+        x = np.asarray(_as_floats(levels), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise SpecError("a level is not a number. Levels are numbers ≥ 0, or inf for public data.") from None
     _refuse_bad(x)
@@ -46,6 +50,25 @@ def to_micro(levels: ArrayLike) -> IntArray:
     k += (k + 1) / MICRO <= finite  # x·10⁶ was rounded below the integer
     k -= k / MICRO > finite  # … or above it
     return np.where(np.isinf(x), PUBLIC, k.astype(np.int64))
+
+
+def _as_floats(levels: Any) -> Any:
+    """Levels without decimals and fractions: a float in the place of each."""
+    if isinstance(levels, np.ndarray) and levels.dtype != object:
+        return levels
+    if isinstance(levels, np.ndarray | list | tuple):
+        return [_as_floats(level) for level in levels]
+    return not_above(levels) if isinstance(levels, Decimal | Fraction) else levels
+
+
+def not_above(level: Decimal | Fraction) -> float:
+    """The largest float whose decimal value is not above a level: a float may be larger than the decimal that it was made of.
+
+    >>> not_above(Decimal("0.3")), not_above(Decimal("0.29999999999999999999"))
+    (0.3, 0.29999999999999993)
+    """
+    near = float(level)
+    return near if not isfinite(near) or Fraction(repr(near)) <= Fraction(level) else nextafter(near, -inf)
 
 
 def _refuse_bad(x: NDArray[np.float64]) -> None:
@@ -99,7 +122,7 @@ def read_number(text: str) -> float:
     number = float(text)
     if isinf(number) and "inf" not in text.lower():
         raise ValueError("too large")
-    return number
+    return not_above(Decimal(text)) if isfinite(number) else number
 
 
 def tier_name(key: Any) -> str:
