@@ -19,6 +19,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
+class PrivacyWarning(UserWarning):
+    """Something is about to be lost that no charge tells of, or that nobody keeps account of."""
+
+
 class AccordError(Exception):
     """Everything that accord refuses on purpose."""
 

@@ -2,28 +2,41 @@
 
 model = LinearRegression(bounds={"age": (18, 100), "hours": (0, 99), "target": (0, 200_000)}).fit(X, y, epsilon=levels)
 model.coef_, model.intercept_, model.predict(X), model.receipt_
+
+Every `fit` charges its people anew: cross-validation and grid search with k fits cost whoever is in all of them k charges. `score` is not private at all.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 try:
+    from scipy.sparse import issparse
     from sklearn.base import BaseEstimator, RegressorMixin
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.validation import (
+        check_array,
+        check_consistent_length,
+        check_is_fitted,
+        column_or_1d,
+        validate_data,
+    )
 except ModuleNotFoundError:
     from accord.errors import AccordError
 
     raise AccordError("accord.sklearn needs scikit-learn. Install accord[sklearn].") from None
 
 import accord
-from accord.errors import QueryError
-from accord.theory import FloatArray
+from accord.errors import PrivacyWarning, QueryError
+from accord.spec import to_micro
+from accord.theory import FloatArray, as_floats
 
 _LEVEL, _TARGET = "epsilon", "target"
+_FITS = count(1)
 
 
 class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,19 +61,29 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, epsilon: Any = None) -> LinearRegression:
         """Fit to one row a person; `epsilon` is one level for everyone, or one for each row (0: opted out, inf: public).
 
-        scikit-learn refuses rows with missing values, so that a person's value decides whether this fails: fill them first, or use
-        `accord.regression`, which counts them as the middle of the bounds.
+        What is missing, infinite or not a number counts as the middle of its bounds: nobody's value decides whether this fails. Every fit charges its people
+        again, and nobody keeps account of it: a PrivacyWarning says so from the second one on.
         """
-        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        X, y = self._checked(X, reset=True), _numbers(column_or_1d(y, dtype=None, warn=True))
+        check_consistent_length(X, y)
         levels = self.epsilon if epsilon is None else epsilon
         if levels is None:
             raise QueryError("fit needs everyone's level: fit(X, y, epsilon=…), one number or one for each row.")
-        levels = np.broadcast_to(np.asarray(levels, dtype=np.float64), (X.shape[0],))
+        levels = np.broadcast_to(as_floats(to_micro(levels)), (X.shape[0],))
         names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])]
         columns = {f"f{j}": X[:, j] for j in range(X.shape[1])}
         query = accord.regression(_TARGET, list(columns), bounds=self._bounds(names))
         people = accord.table({**columns, _TARGET: y, _LEVEL: levels}, epsilon=_LEVEL)
         self.release_ = people.release(query, self.mechanism, self.share)
+        if (fits := next(_FITS)) > 1:
+            warnings.warn(
+                f"this is fit {fits} in this process. Each charges its people again: who was in all of them has lost the sum, as in cross-validation. "
+                "Give each fit a small share=, or use accord.regression with a ledger.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
         coefficients = self.release_.value
         assert isinstance(coefficients, accord.Coefficients)
         self.coef_ = np.array(list(coefficients.coefficients.values()))
@@ -76,9 +99,36 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> FloatArray:
         """The target, within its bounds."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = self._checked(X, reset=False)
         found: FloatArray = self.release_.value.predict(X)  # type: ignore[union-attr]
         return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the predictions for X. It is computed from the exact y and protects nobody: score with public people, and publish nothing of others."""
+        warnings.warn(
+            "score compares with everyone's exact target: it is not private, and it is charged to nobody.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+        return float(super().score(X, y, sample_weight))
+
+    def _checked(self, X: Any, reset: bool) -> FloatArray:
+        """Rows as numbers. What is refused is refused by shape, names and type alone."""
+        if getattr(X, "dtype", None) is not None and np.dtype(X.dtype).kind == "c":
+            raise ValueError("Complex data not supported. Give real numbers.")
+        rows = X if issparse(X) else np.asarray(X)
+        if rows.ndim != 2:  # scikit-learn would show the data
+            raise ValueError(
+                f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data: a row for each person."
+            )
+        rows = check_array(rows, dtype=None, ensure_all_finite=False, estimator=self)
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return _numbers(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _bounds(self, names: list[str]) -> dict[str, tuple[float, float]]:
         if self.bounds is None:
@@ -103,3 +153,21 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     f"bounds= has no entry for {name!r}. Declare the public bounds of every feature and of the target."
                 )
         return {**{f"f{j}": self.bounds[name] for j, name in enumerate(names)}, _TARGET: self.bounds[_TARGET]}
+
+
+def _numbers(values: Any) -> FloatArray:
+    """As numbers, NaN for whatever is none."""
+    array = np.asarray(values)
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    return np.asarray(_NUMBER(array), dtype=np.float64)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except Exception:  # somebody's own class may do anything
+        return np.nan
+
+
+_NUMBER = np.frompyfunc(_number, 1, 1)

@@ -16,12 +16,16 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import accord
-from accord.errors import AccordError, PlanError, QueryError, SpecError
+from accord.errors import AccordError, PlanError, PrivacyWarning, QueryError, SpecError
 from accord.receipt import to_json
 from accord.sklearn import LinearRegression
 
+pytestmark = pytest.mark.filterwarnings("ignore::accord.errors.PrivacyWarning")
+
 WIDE = LinearRegression(bounds=((-5, 5), (-1000, 1000)), epsilon=inf)
 NOT_APPLICABLE = {
+    "check_supervised_y_no_nan": "nobody's value decides whether a fit fails: what is missing counts as the middle",
+    "check_dtype_object": "the same of objects that are no numbers",
     "check_array_api_input": "scikit-learn itself skips it unless SCIPY_ARRAY_API is set, and there is one kind of array inside DuckDB",
 }
 
@@ -215,8 +219,8 @@ BAD = {
     ),
     "mix cannot answer": (PlanError, lambda: LinearRegression(bounds=PLACES, epsilon=1.0, mechanism="mix").fit(X, Y)),
     "share=2 is not a fraction": (PlanError, lambda: LinearRegression(bounds=PLACES, epsilon=1.0, share=2).fit(X, Y)),
-    "is negative": (SpecError, lambda: LinearRegression(bounds=PLACES, epsilon=-1.0).fit(X, Y)),
-    "30 of 30 people have no level": (SpecError, lambda: LinearRegression(bounds=PLACES, epsilon=nan).fit(X, Y)),
+    "levels are negative": (SpecError, lambda: LinearRegression(bounds=PLACES, epsilon=-1.0).fit(X, Y)),
+    "levels are NaN": (SpecError, lambda: LinearRegression(bounds=PLACES, epsilon=nan).fit(X, Y)),
     "all 30 people opted out": (PlanError, lambda: LinearRegression(bounds=PLACES, epsilon=0).fit(X, Y)),
 }
 
@@ -253,3 +257,42 @@ def test_before_it_is_fitted_there_is_nothing():
 
 def test_it_is_found_by_name():
     assert accord.sklearn.LinearRegression is LinearRegression
+
+
+# --- nobody's value is told, and nobody's value decides ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("odd", ["a secret", None, nan, inf, -inf, 10**400, {}, pd.NA], ids=repr)
+def test_whatever_somebody_has_a_fit_succeeds(odd):
+    X, y = rows(30)
+    for features, target in (([[odd, 1.0], *X[1:].tolist()], y), (X, [odd, *y[1:].tolist()])):
+        for form in (np.array(features, dtype=object), pd.DataFrame(features, dtype=object)):
+            model = LinearRegression(bounds=((0, 100), (0, 200_000)), epsilon=inf).fit(
+                form, np.array(target, dtype=object)
+            )
+            assert np.isfinite(model.coef_).all() and np.isfinite(model.predict(form)).all()
+
+
+def test_what_is_refused_quotes_no_value():
+    X, y = rows(30)
+    model = LinearRegression(bounds=((0, 100), (0, 200_000)), epsilon=inf)
+    for features, target in (
+        (np.array([["a secret"] * 2] * 30), y[:7]),
+        (X + 0j, y),
+        ([["a secret"], ["a secret", 2]], y[:2]),
+        (np.full((30, 2, 2), "a secret", dtype=object), y),
+        ("a secret", y),
+    ):
+        with pytest.raises(ValueError) as refused:
+            model.fit(features, target)
+        assert "secret" not in str(refused.value) and str(X[0, 0]) not in str(refused.value)
+
+
+@pytest.mark.filterwarnings("always::accord.errors.PrivacyWarning")
+def test_a_score_and_a_second_fit_say_what_they_cost():
+    X, y = rows(30)
+    model = LinearRegression(bounds=((0, 100), (0, 200_000)), epsilon=inf).fit(X, y)
+    with pytest.warns(PrivacyWarning, match=r"this is fit \d+ in this process\. Each charges its people again"):
+        model.fit(X, y)
+    with pytest.warns(PrivacyWarning, match="exact target: it is not private, and it is charged to nobody"):
+        model.score(X, y)
