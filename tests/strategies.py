@@ -96,6 +96,9 @@ HOSTILE = (
     "level", "LEVEL", "levels", "people", "person", "Person", "cell", "cells", "total", "part", "PART", "code", "codes", "coded", "chance", "extra", "blurred",
     "source", "lent", "kept", "several", "word", "high", "low", "y", "x0", "m0", "c0", "line", "column0", "columns", "schema", "key", "rows", "middle",
     "__accord__", "accord_level", "__accord_source", "__duckdb_internal", "E_1", "e_1", "x_1", "C0",
+    "__accord_level__", "__ACCORD_PERSON__", "__accord_sum_0__", "g_user", "G_LEVEL", "g_part", "g_sum0", "g_count0", "r_person", "R_remaining",
+    "k_level", "k_chance", "lent_word", "lent_level", "lent_chance", "lent_person", "lent_remaining", "accord_source", "accord_given", "accord_lent_0",
+    "c1", "c2", "C3", "given", "v0", "words", "chances",
 )  # fmt: skip
 """Names of columns that are just names: of SQL, of markup, of the words that accord's own SQL uses."""
 PRINTABLE = tuple(
@@ -107,12 +110,8 @@ UNUSABLE = (
     "\0",
     "a\0b",
     "\ud800",
-    "__accord_level__",
-    "__ACCORD_PERSON__",
-    "__accord_sum_0__",
-    "__accord_Count_3__",
 )
-"""Names that no table can have, or that are accord's own."""
+"""Names that no table can have."""
 letters = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 names = st.one_of(*[st.sampled_from(HOSTILE)] * 3, st.text(letters, min_size=1, max_size=5))
 

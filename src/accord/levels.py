@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from math import inf
 from numbers import Real
 from typing import Any, TypeAlias
@@ -116,15 +117,6 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Beside(Levels):
-    """Of a group's rows: the strictest level of the person stands beside each."""
-
-    @property
-    def strictness(self) -> str:
-        return self.sql.quote(LEVEL)
-
-
-@dataclass(frozen=True)
 class Strictest:
     """Stands in for `Levels` where a person's rows are gathered: their level is the strictest that any of them has."""
 
@@ -132,7 +124,7 @@ class Strictest:
 
     @property
     def expression(self) -> str:
-        return self.rows.sql.quote(LEVEL)
+        return LEVEL
 
     @property
     def read(self) -> str:
@@ -191,7 +183,7 @@ def levels_of(
                     + (did_you_mean(default, declared) if declared else "Give tiers=, or a number.")
                 )
             fallback = declared[default]
-        elif isinstance(default, Real):
+        elif isinstance(default, Real | Decimal):
             fallback = int(to_micro(default))
         else:
             raise SpecError(
@@ -203,20 +195,15 @@ def levels_of(
                 "epsilon= is one number for everyone, so tiers= has no meaning. Name the column of tiers, or leave tiers= out."
             )
         return Levels(sql, sql.double(to_float(int(to_micro(epsilon)))), None, None)
-    kind, name = columns[epsilon], sql.quote(epsilon)
+    kind = columns[epsilon]
     if declared is not None:
         if kind == "other":
             raise SpecError(
                 f"column {epsilon!r} is of a kind that cannot name tiers. Use a column of text or whole numbers."
             )
-        return Levels(sql, f"({sql.letters(epsilon)})", declared, fallback)
-    if kind == "untyped":  # text that is not a number, or too large for one, becomes NaN, which is refused
-        number = sql.number(epsilon, kind)
-        spelled = f"lower(trim({name})) IN ('inf', '+inf', 'infinity', '+infinity')"
-        level = f"CASE WHEN {sql.known(number)} OR {spelled} THEN {number} ELSE CAST('nan' AS DOUBLE) END"
-        return Levels(sql, f"(CASE WHEN {name} IS NOT NULL THEN {level} END)", None, fallback)
-    if kind != "number":
+        return Levels(sql, f"({sql.tier(epsilon, kind, declared)})", declared, fallback)
+    if kind not in ("number", "untyped"):
         raise SpecError(
             f"column {epsilon!r} holds no numbers. If it names tiers, declare them: tiers={{'strict': 0.1, 'public': inf}}."
         )
-    return Levels(sql, sql.number(epsilon, kind), None, fallback)
+    return Levels(sql, sql.level(epsilon, kind), None, fallback)

@@ -38,7 +38,8 @@ def sample(
         share: the fraction of everyone's level that may be spent; required with a ledger.
         ledger: where it is charged, before anything is read.
         columns: what the algorithm gets to see; all but the levels and `user` if left out.
-        rows: what it is given: an "arrow" table, a "pandas" data frame, or a "numpy" array of numbers.
+        rows: what it is given: an "arrow" table, a "pandas" data frame, or a "numpy" array of numbers (NaN for what is none, dates as seconds since
+            1970). Columns without a type, as those of CSV files and lists, are text in the other two.
 
     Returns:
         A Release; `value` is what the algorithm returned.
@@ -81,4 +82,10 @@ def asked(algorithm: Callable[..., Any], table: Table, columns: Iterable[str] | 
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
     query = Algorithm(name, wanted, rows, algorithm)
     table.check(query)
+    strange = [column for column in wanted if table.columns[column] == "other"] if rows == "numpy" else []
+    if strange:
+        raise QueryError(
+            f"rows='numpy' is an array of numbers, and column {strange[0]!r} holds none by its type. Leave it out with columns=[…], or ask for "
+            "rows='arrow'."
+        )
     return query

@@ -7,17 +7,28 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from accord import planning, release
-from accord.engines import Engine, Kind, Within, gather, open_source
-from accord.engines.sql import ALL, LEFT, OWN, PART, WORD
+from accord.engines import Engine, Kind, gather, open_source
+from accord.engines.sql import (
+    ALL,
+    LENT_CHANCE,
+    LENT_LEVEL,
+    LENT_PERSON,
+    LENT_REMAINING,
+    LENT_WORD,
+    PART,
+    REMAINING,
+    USER,
+)
 from accord.errors import TABLE_CHANGED, LedgerError, PlanError, QueryError, SourceError, SpecError, did_you_mean
 from accord.groups import GroupedPlan
-from accord.levels import Beside, How, LeftColumn, Levels, Strictest, levels_of
+from accord.levels import How, LeftColumn, Levels, Strictest, levels_of
 from accord.planning import NEIGHBORS, Plan
 from accord.query import (
     Additive,
@@ -34,6 +45,7 @@ from accord.query import (
     Regression,
     Rows,
     Sum,
+    SumWhere,
     Workload,
 )
 from accord.query.regression import layout
@@ -46,7 +58,6 @@ if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.noise import Noise
 
-_LEFT = LEFT
 _FEW_LEVELS = 64
 _MANY_CELLS = 1_000
 
@@ -73,8 +84,11 @@ class Table:
         neighbors: str,
         level_column: str | None = None,
         roster: Spec | None = None,
+        within: str | None = None,
     ) -> None:
+        """`within`: of a public group, which rows are its own, as SQL. Levels of people are those of all their rows."""
         self._engine, self._levels, self.user, self.neighbors = engine, levels, user, neighbors
+        self._within = within
         self._sql = engine.sql
         self._roster = roster
         self.level_column = level_column
@@ -174,6 +188,9 @@ class Table:
         if not isinstance(query, Query):
             return ()  # `plan` and `release` say so
         self._sql.check(query, self._engine.columns)
+        if isinstance(query, Grouped) and query.part.public:
+            self._refuse_levels(query)
+            return self.check(query.query)
         if self.user is not None and not isinstance(query, Algorithm):
             self._source(query)  # refuses what a person's rows cannot come to
         if isinstance(query, Grouped):
@@ -196,7 +213,7 @@ class Table:
             if query.kind == "number"
             else "date such as 2026-01-31 (a time zone is not read)"
         )
-        return (*whose, f"{query.column} is read from a file without types: what is not a {example} is missing")
+        return (*whose, f"{query.column} has no type of its own: what is not a {example} is missing")
 
     def _plan_groups(self, query: Grouped, mechanism: str, share: float, t: float | str | None) -> GroupedPlan:
         """A plan for each public group, from its own levels."""
@@ -213,24 +230,26 @@ class Table:
             raise QueryError(
                 "with neighbors='add-remove' who is in the table is private, and so is who is in a group. Leave membership='public' out."
             )
-        which, source = self._part(part), self._engine.source
+        which = self._part(part)
         if self.user is not None:
-            several = int(self._engine.fetch(self._sql.scattered(source, self.user, which))["people"][0])
+            kind = self._engine.columns[self.user]
+            asked = self._sql.scattered(self._engine.source, self.user, kind, which)
+            several = int(self._engine.fetch(asked)["people"][0])
             if several:
                 raise QueryError(
                     f"{several:,} people have rows in several of the groups, so that they would pay for each. Leave membership='public' out: everyone is then in the first of theirs."
                 )
-        groups, levels = {}, self._levels
-        for place, key in enumerate(part.keys or (None,)):
-            if self.user is None:
-                rows = self._sql.within(source, which, place)
-            else:
-                rows = gather.group(
-                    self._sql, source, self.user, self._levels.strictness, which, place, self._engine.columns
-                )
-                levels = Beside(**vars(self._levels))
-            groups[key] = Table(Within(self._engine, rows), levels, self.user, self.neighbors, self.level_column)
-        return groups
+        return {
+            key: Table(
+                self._engine,
+                self._levels,
+                self.user,
+                self.neighbors,
+                self.level_column,
+                within=f"({which}) = {place}",
+            )
+            for place, key in enumerate(part.keys or (None,))
+        }
 
     def _refuse_levels(self, query: Query) -> None:
         if self.level_column in query.columns:
@@ -272,11 +291,12 @@ class Table:
 
     def _source(self, query: Query | None = None) -> str:
         """The people, one row each."""
+        source, within = self._engine.source, self._within
         if self.user is None:
-            return self._engine.source
+            return source if within is None else self._sql.within(source, within)
         asked, part = (query.query, self._part(query.part)) if isinstance(query, Grouped) else (query, ALL)
         return gather.gathered(
-            self._sql, self._engine.source, self.user, self._levels.strictness, asked, self._engine.columns, part
+            self._sql, source, self.user, self._levels.strictness, asked, self._engine.columns, part, within
         )
 
     def _part(self, part: Part) -> str:
@@ -289,26 +309,26 @@ class Table:
         Somebody's own algorithm gets rows as they are, of people who have one.
         """
         alone = isinstance(query, Algorithm) and self.user is not None
-        source = self._sql.alone(self._engine.source, str(self.user)) if alone else self._source(query)
+        user = str(self.user)
+        source = (
+            self._sql.alone(self._engine.source, user, self._engine.columns[user]) if alone else self._source(query)
+        )
         if left is None or left.by_person is None:
             yield source, self._levels if alone else self._how, None
             return
         secret, people, amounts = left.by_person
-        with self._engine.lend({"person": people, _LEFT: amounts}) as lent:
-            yield (
-                self._sql.beside(source, self._person(secret), lent, _LEFT),
-                LeftColumn(self._sql.quote(_LEFT)),
-                left.spec,
-            )
+        identity = self._sql.identity(user, self._engine.columns[user]) if alone else USER
+        with self._engine.lend({LENT_PERSON: people, LENT_REMAINING: amounts}) as lent:
+            matched = self._sql.with_remaining(source, self._person(secret, identity), lent)
+            yield matched, LeftColumn(REMAINING), left.spec
 
     def _sampled(self, query: Algorithm, left: Left | None, chances: Any, noise: Noise) -> Any:
         """The rows of people who are kept, for somebody's own algorithm."""
-        columns = ", ".join(self._sql.quote(name) for name in query.columns)
         with (
             self._rows(left, query) as (source, how, spec),
             self._thinned(source, how, spec, left, chances, noise, self.user is not None) as rows,
         ):
-            return self._engine.rows(f"SELECT {columns} FROM {rows} AS kept", query.rows)
+            return self._engine.rows(rows, query.columns, query.rows)
 
     @contextmanager
     def _thinned(
@@ -333,11 +353,11 @@ class Table:
         chance = np.zeros(micro.size, dtype=np.uint64)
         chance[known] = chances[np.searchsorted(spec.micro, micro[known])]
         words = noise.words(int(found["people"].sum()))
-        with self._engine.lend({WORD: words}) as by_row:
+        with self._engine.lend({LENT_WORD: words}) as by_row:
             if micro.size <= _FEW_LEVELS and not isinstance(how, LeftColumn):
                 yield self._sql.kept_by_case(source, how.expression, by_row, _plain(found["level"]), chance.tolist())
                 return
-            with self._engine.lend({"level": found["level"], "chance": chance}) as by_level:
+            with self._engine.lend({LENT_LEVEL: found["level"], LENT_CHANCE: chance}) as by_level:
                 yield self._sql.kept(source, how.expression, by_row, by_level)
 
     def _aggregate(
@@ -351,7 +371,7 @@ class Table:
     ) -> list[Summary]:
         part, parts = ALL, 1
         if isinstance(query, Grouped):
-            part, parts = self._part(query.part) if self.user is None else self._sql.quote(PART), query.groups
+            part, parts = self._part(query.part) if self.user is None else PART, query.groups
             query = query.query
         if isinstance(query, Regression):
             return self._moments(query, source, how, expected or self.spec(), thinned, part, parts)
@@ -364,7 +384,7 @@ class Table:
         if isinstance(query, Order):
             points = query.points
         elif by_cell and isinstance(query, Additive) and not isinstance(query, Histogram):
-            points = query.span + 1
+            points = (query.cells if isinstance(query, OnGrid) else query.span) + 1
         else:
             points = query.outputs
         if by_cell or isinstance(query, Histogram | Order):
@@ -383,10 +403,13 @@ class Table:
             if expected is None and not self.known:
                 self._keep(found["level"], micro, people)
         spec = self.spec() if expected is None else expected
-        outside = getattr(query, "outside", None)
-        if outside is not None and part != ALL:  # everyone counts: who is not a member with this integer
-            amounts = np.where(which < 0, people if by_cell else people.astype(object) * outside, amounts)
-            cells, which = np.where((which < 0) & by_cell, outside, cells), np.zeros_like(which)
+        if isinstance(query, SumWhere):  # everyone counts: who is not a member adds nothing
+            if by_cell:
+                cells, points = np.where(which < 0, query.nowhere, cells), query.nowhere + 1
+            else:
+                there = people.astype(object)
+                amounts = np.where(which < 0, there * query.outside, query.inside(amounts, there))
+            which = np.zeros_like(which)
         if (
             self._roster is not None
         ):  # how many are there is private, and so is whether somebody is there who should not be
@@ -452,7 +475,7 @@ class Table:
 
     def _people(self, secret: str) -> tuple[IntArray, IntArray]:
         """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
-        user = self._person(secret)
+        user = self._person(secret, USER)
         self.spec()  # refuses levels that cannot be used, and rows of nobody
         if self._engine.columns[str(self.user)] == "number":
             blurred = int(self._engine.fetch(self._sql.blurred(self._engine.source, str(self.user)))["blurred"][0])
@@ -470,7 +493,7 @@ class Table:
         if (
             state is None or self._identity is None or self._identity[:2] != (secret, state)
         ):  # None: it may have changed
-            user = self._person(secret)
+            user = self._person(secret, USER)
             found = self._engine.fetch(self._sql.by_level(self._source(), self._how.expression, user, 0), wide="total")
             micro = self._how.decode(found["level"], found["people"])
             if Spec(micro, found["people"]) != self.spec():
@@ -478,7 +501,8 @@ class Table:
             self._identity = (secret, state, fingerprint(micro, found["people"].tolist(), found["total"]))
         return self._identity[2]
 
-    def _person(self, secret: str) -> str:
+    def _person(self, secret: str, identity: str) -> str:
+        """Somebody's keyed hash, from what they are known by."""
         if self._roster is not None:
             raise LedgerError(
                 "a ledger must know who is in a table, and with neighbors='add-remove' that is private. Open it with neighbors='replace'."
@@ -491,7 +515,7 @@ class Table:
         kind = self._engine.columns[self.user]
         if kind not in ("number", "text", "untyped"):
             raise LedgerError(f"column {self.user!r} cannot tell people apart. Use a column of text or whole numbers.")
-        return self._sql.person(self.user, kind, secret)
+        return self._sql.person(identity, self.user, kind, secret)
 
     def _by_cell(
         self, source: str, how: How, cell: str, cells: int, missing: int | None, part: str
@@ -625,9 +649,7 @@ def table(
             else "roster= says who could be in a table whose members are private. Add neighbors='add-remove', or leave it out."
         )
     engine = open_source(source)
-    if taken := [name for name in engine.columns if name.lower() in (*OWN, *gather.OWN)]:
-        raise SourceError(f"the column name {taken[0]!r} is accord's own. Rename it.")
-    if not isinstance(epsilon, (str, Real)):
+    if not isinstance(epsilon, (str, Real, Decimal)):
         raise SpecError(
             f"epsilon= is a {type(epsilon).__name__}. Name the column of levels, or give one number for everyone; "
             "an array of levels is a column of the table."
@@ -635,7 +657,7 @@ def table(
     if isinstance(epsilon, str) and epsilon not in engine.columns:
         with suppress(ValueError):  # a number as text, where no column has that name
             epsilon = read_number(epsilon)
-    for name in (None if isinstance(epsilon, Real) else epsilon, user):
+    for name in (epsilon if isinstance(epsilon, str) else None, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
     levels = levels_of(engine.sql, engine.columns, epsilon, tiers, default)

@@ -440,15 +440,6 @@ def test_a_private_group_has_the_strictest_level_of_all_rows():
 
 # ---- names and keys --------------------------------------------------------------------------------------------------
 
-OWN = ["__accord_part__", "__ACCORD_LEVEL__", "__accord_sum_0__", "__accord_count_100__", "__accord_word__"]
-
-
-@pytest.mark.parametrize("name", [*OWN, "__accord_left__", "__accord_person__", "__accord_raw__"])
-def test_names_that_are_accords_own_are_refused(name):
-    with pytest.raises(SourceError, match="accord's own"):
-        accord.table({"x": [1.0], name: [1.0]}, epsilon=1.0)
-
-
 ODD = ['x"; DROP TABLE t', "a'b", "SELECT", "ünï çødé", " ", "level", "part", "cell", "people", "total", "__accord__"]
 
 

@@ -325,8 +325,10 @@ def test_people_have_the_same_hash_everywhere(session, setting, ansi):
     for people in (ours, theirs):
         sql = people._engine.sql
         kinds = people._engine.columns
-        hashed = ", ".join(f"{sql.person(name, kinds[name], 'secret')} AS {name}" for name in IDS)
-        result = people._engine.fetch(f"SELECT {sql.quote('k')} AS k, {hashed} FROM {people._engine.source}")
+        hashed = ", ".join(
+            f"{sql.person(sql.identity(name, kinds[name]), name, kinds[name], 'secret')} AS {name}" for name in IDS
+        )
+        result = people._engine.fetch(f"SELECT {sql.column('k')} AS k, {hashed} FROM {people._engine.source}")
         order = np.argsort(result.pop("k"))
         found.append({name: values[order].tolist() for name, values in result.items()})
     assert found[0] == found[1]

@@ -347,13 +347,15 @@ def test_any_names_of_columns(tmp_path, start):
     path, n = tmp_path / "people.parquet", 600
     for name in names:
         quoted = '"' + name.replace('"', '""') + '"'
-        pq.write_table(pa.table({"given": [0.5, inf] * (n // 2), name: [1.0] * n}), path)
-        words = ["release", path, "count", "--where", f"{quoted} = 1", "--epsilon", "given", "--json"]
+        pq.write_table(pa.table({"chosen level": [0.5, inf] * (n // 2), name: [1.0] * n}), path)
+        words = ["release", path, "count", "--where", f"{quoted} = 1", "--epsilon", "chosen level", "--json"]
         told = json.loads(obey(*words, code=0).stdout)
         assert abs(told["value"] - n) < 40 * told["rmse"]
-        pq.write_table(pa.table({name: [0.5, inf] * (n // 2), "given": ["a"] * n}), path)
+        pq.write_table(pa.table({name: [0.5, inf] * (n // 2), "named group": ["a"] * n}), path)
         told = json.loads(
-            obey("plan", path, "count", "--by", "given", "--keys", "a,[/b]", "--epsilon", name, "--json", code=0).stdout
+            obey(
+                "plan", path, "count", "--by", "named group", "--keys", "a,[/b]", "--epsilon", name, "--json", code=0
+            ).stdout
         )
         assert [line["level"] for line in told["charges"]] == ["0.5", "inf"]
 

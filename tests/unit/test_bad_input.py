@@ -241,7 +241,8 @@ def test_a_refusal_states_the_fact_the_rule_and_the_next_step(error, message, at
 
 ODD = {
     "bounds whose square overflows": lambda: accord.mean("v", bounds=(0, 1e308)),
-    "columns of columns": lambda: accord.table({"e": [1.0, 1.0], "d": [[1], [2, 3]]}, epsilon="e"),
+    "a column that is a number": lambda: accord.table({"e": [1.0, 1.0], "d": 3}, epsilon="e"),
+    "a column that is a text": lambda: accord.table({"e": [1.0, 1.0], "d": "ab"}, epsilon="e"),
     "levels instead of their column": lambda: people(epsilon=[0.1, 0.2, 0.3]),
     "a person's number instead of their column": lambda: people(user=3).spec(),
     "levels instead of one default": lambda: people(default=[0.1, 0.2]),
@@ -361,13 +362,6 @@ def broken(folder):
 ORDINARY = ["1,5"] * 30_000
 FAILING = {
     "mean of text": lambda folder: people(v=[TEXT, "b", "c"]).release(MEAN),
-    "mean of mixed objects": lambda folder: mixed(NUMBER, TEXT, None, b"\xff").release(MEAN),
-    "text that is not Unicode": lambda folder: mixed(TEXT + "\ud800", "b").release(
-        accord.histogram("v", categories=["a", "b"]), "minimum"
-    ),
-    "objects without text": lambda folder: mixed(Unprintable(), "b").release(
-        accord.histogram("v", categories=["a", "b"]), "minimum"
-    ),
     "users": lambda folder: people(v=[TEXT, None, "b"], user="v").spec(),
     "levels": lambda folder: people(e=[1, nan, 2], v=[NUMBER, NUMBER, NUMBER]).release(MEAN),
     "engine's own error": lambda folder: accord.table(
@@ -397,6 +391,18 @@ def test_no_error_shows_a_value(tmp_path, what):
     assert TEXT not in shown
     assert str(NUMBER) not in shown
     assert str(refused.value) in shown
+
+
+@pytest.mark.parametrize(
+    "odd", [TEXT, b"\xff", TEXT + "\ud800", Unprintable(), [1, 2], {}, pd.NA, nan, np.arange(2), 10**400, True]
+)
+def test_nobody_fails_to_be_read_among_objects(odd):
+    """Whatever somebody has in a column of objects, the release comes, and the others count as ever."""
+    for table in (mixed(odd, "b"), accord.table({"v": [odd, "b"], "e": [1.0, 1.0]}, epsilon="e")):
+        query = accord.histogram("v", categories=["a", "b"])
+        assert table._summary(query).weighted(np.array([1])) == [0, 1]
+        table.release(MEAN, "minimum")
+        assert accord.sample(lambda rows, epsilon: 1, table, columns=["v"], rows="pandas").value == 1
 
 
 def test_nothing_that_is_printed_before_a_release_shows_a_value():

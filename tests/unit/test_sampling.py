@@ -113,21 +113,18 @@ def test_every_form_of_table_can_be_sampled(tmp_path, form):
         "dict": frame.to_dict("list"),
     }[form]
     rows = accord.sample(lambda rows, epsilon: rows.to_pylist(), accord.table(source, epsilon="e")).value
-    number = str if form == "csv" else float  # a file without types
+    number = str if form in ("csv", "dict") else float  # lists have no types, nor has such a file
     assert sorted(rows, key=lambda r: r["k"]) == [
         {"x": number(x), "k": k} for x, k in ((1.5, "a"), (2.5, "b"), (4.0, "c"))
     ]
 
 
-def test_a_relation_of_somebody_elses_connection_is_refused_in_words():
-    """Nothing can be put beside it."""
+def test_a_relation_of_somebody_elses_connection_can_be_sampled():
     table = accord.table(duckdb.connect().sql("SELECT 1.0 AS v, 0.5 AS e"), epsilon="e")
-    with pytest.raises(AccordError):
-        accord.sample(lambda rows, epsilon: 1, table)
+    assert accord.sample(lambda rows, epsilon: rows.column_names, table).value == ["v"]
     query = accord.regression("v", ["x"], {"v": (0, 1), "x": (0, 1)})
     table = accord.table(duckdb.connect().sql("SELECT 1.0 AS v, 1.0 AS x, 0.5 AS e"), epsilon="e")
-    with pytest.raises(AccordError):
-        table.release(query, "sample")
+    assert table.release(query, "sample").mechanism == "sample"
 
 
 # --- OpenDP -------------------------------------------------------------------------------------------------------------------
@@ -318,7 +315,7 @@ def test_many_tiers_have_their_chance():
 
 
 def test_people_beside_the_roster_are_not_passed():
-    levels = [0.5] * 100 + [0.7] * 100 + [1.0] * 100 + [-1.0] * 50 + [nan] * 50 + [1e9] * 50
+    levels = np.array([0.5] * 100 + [0.7] * 100 + [1.0] * 100 + [-1.0] * 50 + [nan] * 50 + [1e9] * 50)
     table = accord.table(
         {"e": levels, "own": levels},
         epsilon="e",
@@ -335,20 +332,13 @@ def test_a_person_with_two_rows_is_not_passed_under_add_remove():
     assert sorted(accord.sample(ids, table, columns=["id"]).value) == [2, 3]
 
 
-@pytest.mark.parametrize("name", ["__accord_level__", "__accord_word__", "__ACCORD_PERSON__", "__accord_raw__"])
-def test_a_column_cannot_pose_as_accords_own(name):
-    """It would decide who is kept."""
-    with pytest.raises(SourceError, match="is accord's own"):
-        accord.sample(ids, accord.table({name: [1.0], "id": [1], "e": [1.0]}, epsilon="e"))
-
-
 @pytest.mark.parametrize(
     "name", ["level", "word", "chance", "sure", "source", "words", "chances", "kept", 'a "b"', "x.y"]
 )
 def test_other_names_are_just_names(name):
     for levels in ([1.0, 0.000001], [*np.linspace(1e-6, 99e-6, 99).tolist(), 1.0]):
         n = len(levels)
-        table = accord.table({name: [5.0] * (n - 1) + [7.0], "e": sorted(levels)}, epsilon="e")
+        table = accord.table({name: np.array([5.0] * (n - 1) + [7.0]), "e": sorted(levels)}, epsilon="e")
         assert {name: 7.0} in accord.sample(lambda rows, epsilon: rows.to_pylist(), table).value
 
 
@@ -599,7 +589,6 @@ BAD = {
     "share=0 is not a fraction": (PlanError, lambda: accord.sample(ids, people(), share=0)),
     "share=2 is not a fraction": (PlanError, lambda: accord.sample(ids, people(), share=2)),
     "nobody is left to ask": (PlanError, lambda: accord.sample(ids, people([0.0, 0.0]))),
-    "columns of numbers only": (SourceError, lambda: accord.sample(ids, people(), rows="numpy")),
 }
 
 
@@ -617,10 +606,7 @@ def test_odd_columns_are_refused_by_accord_itself(columns):
         accord.sample(lambda rows, epsilon: rows.column_names, people(), columns=columns)
 
 
-def test_nobody_is_refused_or_kept_by_a_bad_value_of_somebody_else():
-    """Rows that cannot be numbers fail with a SourceError that quotes nothing."""
-    table = accord.table({"v": ["1", SECRET], "e": [1.0, 1.0]}, epsilon="e")
-    with pytest.raises(SourceError) as refused:
-        accord.sample(lambda rows, epsilon: 1, table, rows="numpy")
-    assert SECRET not in str(refused.value)
-    assert refused.value.__cause__ is None and refused.value.__context__ is None
+def test_what_is_not_a_number_is_missing_among_numbers():
+    table = accord.table({"v": ["1", SECRET], "e": [inf, inf]}, epsilon="e")
+    rows = accord.sample(lambda rows, epsilon: rows, table, rows="numpy").value
+    assert rows[0] == [1.0] and np.isnan(rows[1]).all()

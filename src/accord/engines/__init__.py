@@ -5,7 +5,7 @@ A source is recognised by where its type comes from, without importing anything 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -33,8 +33,11 @@ class Engine(Protocol):
         """The columns of a result as arrays. `wide` names a column of sums that may be larger than 64 bits: a list of ints."""
         ...
 
-    def rows(self, sql: str, kind: str) -> Any:
-        """The rows of a result, as an "arrow" table, a "pandas" data frame or a "numpy" array of numbers."""
+    def rows(self, source: str, columns: Sequence[str], form: str) -> Any:
+        """Rows of the source, or of a part of it: an "arrow" table, a "pandas" data frame or a "numpy" array of numbers.
+
+        Whatever the rows hold, this does not fail: what a form has no room for is missing in it.
+        """
         ...
 
     lends: bool
@@ -69,16 +72,6 @@ def tell(percent: float) -> None:
         watcher(percent)
 
 
-class Within:
-    """A part of an opened source: everything is the source's own but the rows."""
-
-    def __init__(self, engine: Engine, source: str) -> None:
-        self._engine, self.source = engine, source
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-
 SUPPORTED = (
     "a path or glob of Parquet or CSV files, a pandas, polars or Arrow table, a DuckDB relation, a dict of arrays, "
     "a Spark DataFrame, spark://catalog.table, or postgresql://…?table=name"
@@ -108,7 +101,7 @@ def open_source(source: Any) -> Engine:
     module, kind = type(source).__module__.split(".")[0], type(source).__name__
     match module.lstrip("_"), kind:
         case "pandas", "DataFrame":
-            return DuckDB.frame(source)
+            return DuckDB.pandas(source)
         case "polars", "DataFrame":
             return DuckDB.polars(source)
         case "polars", "LazyFrame":

@@ -1,5 +1,11 @@
 """DuckDB, embedded: the default engine, for files, data frames, arrays and DuckDB's own relations.
 
+Everything runs in a connection that is accord's own, also what is asked of a relation, whose rows are streamed into it: functions, macros and settings of
+somebody else's connection could make anything of accord's SQL.
+
+What kind of values a column holds is said by its type, never by its values: a person's value would decide what can be asked. A list, an array of objects
+and a column of objects have no type. An array of true and false counts as one without a type, too, because it becomes one of objects when a value is missing.
+
 Its own error texts may quote the data, so they are never passed on, not even as the context of an exception: a SourceError
 names the source and the class of the fault.
 """
@@ -9,8 +15,10 @@ from __future__ import annotations
 import csv
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -24,7 +32,9 @@ from accord.engines import SUPPORTED, Kind, tell
 from accord.engines.sql import SQL
 from accord.errors import AccordError, SourceError
 
-_NAME = "__accord_source__"
+_GIVEN, _NAME = "accord_given", "accord_source"
+"""What was given, with its own names of columns; and the same with generated ones (sql.py), which is all that other SQL sees."""
+_USED = re.compile(r"\bc(\d+)\b")
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv")
 _RELATIONS = Lock()
@@ -45,29 +55,51 @@ class _DuckDBSQL(SQL):
         return f"list_position([{', '.join(map(self.text, values))}], {self.letters(column)}) - 1"
 
 
-_SQL = _DuckDBSQL()
+_SQL = _DuckDBSQL({})
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of what was given: DuckDB's type of it, and what kind of values it holds."""
+
+    type: str
+    kind: Kind
+
+    def selected(self, name: str) -> str:
+        """Its SQL in the innermost SELECT. True and False of a column without a type are spelled as Python spells them."""
+        quoted = _SQL.quote(name)
+        if self.kind == "untyped" and self.type == "BOOLEAN":
+            return f"CASE WHEN {quoted} THEN 'True' WHEN NOT {quoted} THEN 'False' END"
+        return quoted
 
 
 class DuckDB:
     """A source opened in DuckDB."""
 
     source = _NAME
-    sql: SQL = _SQL
+    lends = True
 
     def __init__(
         self,
         label: str,
-        run: Any,
-        columns: dict[str, Kind],
-        lock: Lock | None = None,
+        connection: Any,
+        columns: dict[str, Column],
         state: Callable[[], object] = lambda: None,
+        relation: Any = None,
     ) -> None:
-        """`run` is a connection that has the source under its name, or a function that runs SQL where it is."""
-        self.label, self.columns, self.state = label, columns, state
-        self._connection = None if callable(run) else run
-        self.lends = self._connection is not None
-        self._run: Callable[[str], Any] = run if callable(run) else run.execute
-        self._lock = lock or Lock()  # a connection holds one result at a time: two threads would swap theirs
+        """`connection` is accord's own, with what was given under its name; a `relation` is streamed in when it is read."""
+        self.label, self.state = label, state
+        self.columns = {name: column.kind for name, column in columns.items()}
+        self.sql: SQL = _DuckDBSQL({name: column.type for name, column in columns.items()})
+        self._connection, self._relation = connection, relation
+        self._frame: Any = None
+        self._objects: dict[str, int] = {}
+        """Columns of objects in a data frame that nobody has asked for yet, and their places."""
+        self._lock = Lock() if relation is None else _RELATIONS  # a connection has one result at a time
+        self._selected = {self.sql.column(name): column.selected(name) for name, column in columns.items()}
+        if relation is None:
+            everything = ", ".join(f"{column} AS {name}" for name, column in self._selected.items())
+            connection.execute(f"CREATE TEMP VIEW {_NAME} AS SELECT {everything} FROM {_GIVEN}")
 
     @classmethod
     def files(cls, path: str | Path) -> DuckDB:
@@ -92,10 +124,10 @@ class DuckDB:
             raise SourceError(f"{name!r} is empty. A table needs at least its column names.")
         con = _connect()
 
-        def open_files() -> dict[str, Kind]:
+        def open_files() -> dict[str, Column]:
             reader = _parquet_reader(con, name, found) if suffix in _PARQUET else _csv_reader(con, name, found)
-            con.execute(f"CREATE VIEW {_NAME} AS SELECT * FROM {reader}")
-            return _kinds(con.execute(f"DESCRIBE {_NAME}").fetchall())
+            con.execute(f"CREATE TEMP VIEW {_GIVEN} AS SELECT * FROM {reader}")
+            return _described(con, () if suffix in _PARQUET else None)
 
         columns = _quietly(repr(name), f"Is it a whole {suffix[1:]} file, and are all files alike?", open_files)
 
@@ -106,26 +138,19 @@ class DuckDB:
                 return object()  # gone: not as it was
             return tuple((s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for s in stats)
 
-        return cls(repr(name), con, columns if suffix in _PARQUET else dict.fromkeys(columns, "untyped"), state=state)
+        return cls(repr(name), con, columns, state)
 
     @classmethod
     def arrays(cls, arrays: dict[Any, Any]) -> DuckDB:
-        try:
-            columns = {str(name): _array(values) for name, values in arrays.items()}
-        except ValueError:  # lists of different lengths within one column
-            columns = {}
-        if len(columns) < len(arrays) and columns:
+        if len({str(name) for name in arrays}) < len(arrays):
             raise SourceError(_ALIKE.format("the table"))
+        columns = {str(name): _array(values) for name, values in arrays.items()}
         sizes = {values.shape for values in columns.values()}
         if len(sizes) != 1 or len(next(iter(sizes))) != 1:
             raise SourceError(
                 "the arrays of a dict have different lengths, more than one dimension, or there are none. Give columns of equal length."
             )
-        made = cls.frame(columns, columns)
-        for name, values in columns.items():
-            if values.dtype.kind == "O" and not any(x is not None for x in values.tolist()):
-                made.columns[name] = "untyped"  # nobody there to tell what it holds
-        return made
+        return cls.frame(columns, columns, [str(name) for name, values in arrays.items() if _is_untyped(values)])
 
     @classmethod
     def polars(cls, frame: Any) -> DuckDB:
@@ -137,30 +162,42 @@ class DuckDB:
 
     @classmethod
     def arrow(cls, table: Any) -> DuckDB:
-        made = cls.frame(table, table.schema.names)
-        made.state = lambda: "Arrow tables do not change"
-        return made
+        return cls.frame(table, table.schema.names, ())
 
     @classmethod
-    def frame(cls, frame: Any, names: Iterable[Any] | None = None) -> DuckDB:
-        """`names` of its columns, if it is not a data frame."""
+    def pandas(cls, frame: Any) -> DuckDB:
+        dtypes = [str(dtype) for dtype in frame.dtypes]
+        untyped = [str(name) for name, dtype in zip(frame.columns, dtypes, strict=True) if dtype in ("object", "bool")]
+        own = frame.copy(deep=False)
+        engine = cls.frame(own, frame.columns, untyped)
+        engine._objects = {f"c{k}": k for k, dtype in enumerate(dtypes) if dtype == "object"}
+        engine._frame = own
+        return engine
+
+    @classmethod
+    def frame(cls, frame: Any, names: Iterable[Any], untyped: Collection[str]) -> DuckDB:
+        """Columns in memory, by their names; `untyped`: which of them have no type."""
         con = _connect()
 
-        def register() -> dict[str, Kind]:
-            con.register(_NAME, frame)
-            described = con.execute(f"DESCRIBE {_NAME}").fetchall()
-            _need_own_names("the table", frame.columns if names is None else names, described)
-            return _kinds(described)
+        def register() -> dict[str, Column]:
+            con.register(_GIVEN, frame)
+            described = con.execute(f"DESCRIBE {_GIVEN}").fetchall()
+            _need_own_names("the table", names, described)
+            return _described(con, untyped)
 
         return cls("the table", con, _quietly("the table", f"A table is made from {SUPPORTED}.", register))
 
     @classmethod
     def relation(cls, relation: Any) -> DuckDB:
-        names = [str(name) for name in relation.columns]
-        if len({name.lower() for name in names}) < len(names):
+        def columns() -> dict[str, Column]:
+            types = zip(relation.columns, relation.types, strict=True)
+            return {str(name): Column(str(kind), _kind(str(kind))) for name, kind in types}
+
+        hint = "Is its connection open?"
+        described = _quietly("the relation", hint, columns)
+        if len({name.lower() for name in described}) < len(described) or len(described) < len(relation.columns):
             raise SourceError(_ALIKE.format("the relation"))
-        columns = _kinds(zip(names, map(str, relation.types), strict=True))
-        return cls("the relation", lambda sql: relation.query(_NAME, sql), columns, _RELATIONS)
+        return cls("the relation", _connect(), described, relation=relation)
 
     def fetch(self, sql: str, wide: str | None = None) -> dict[str, Any]:
         if wide:  # NumPy has no 128-bit integers: fetch the halves
@@ -168,38 +205,71 @@ class DuckDB:
                 f"SELECT * EXCLUDE ({wide}), CAST({wide} >> 32 AS BIGINT) AS high, "
                 f"CAST({wide} & 4294967295 AS BIGINT) AS low FROM ({sql})"
             )
-        with self._lock:
-            columns: dict[str, Any] = _quietly(
-                self.label,
-                "Check that it is whole and unchanged, and open it again.",
-                lambda: self._patiently(lambda: self._run(sql).fetchnumpy()),
-            )
+        hint = "Check that it is whole and unchanged, and open it again."
+        columns: dict[str, Any] = self._asked(sql, hint, lambda: self._connection.execute(sql).fetchnumpy())
         if wide:
             high, low = (np.ma.filled(columns.pop(name), 0).tolist() for name in ("high", "low"))
             columns[wide] = [(h << 32) + r for h, r in zip(high, low, strict=True)]
         return columns
 
-    def rows(self, sql: str, kind: str) -> Any:
-        def fetch() -> Any:
-            if kind == "numpy":
-                columns = self._run(sql).fetchnumpy()
-                filled = [np.ma.filled(np.ma.asarray(c).astype(np.float64), np.nan) for c in columns.values()]
-                return np.column_stack(filled) if filled else np.zeros((0, 0))
-            relation = self._run(sql) if self._connection is None else self._connection.sql(sql)
-            table = relation.to_arrow_table()
-            return table.to_pandas() if kind == "pandas" else table
-
+    def rows(self, source: str, columns: Sequence[str], form: str) -> Any:
         missing = [
-            name for name in ("pyarrow", "pandas")[: {"numpy": 0, "arrow": 1}.get(kind, 2)] if not find_spec(name)
+            name for name in ("pyarrow", "pandas")[: {"numpy": 0, "arrow": 1}.get(form, 2)] if not find_spec(name)
         ]
         if missing:
-            raise SourceError(f"rows={kind!r} needs {missing[0]}. Install accord[dataframes], or ask for rows='numpy'.")
+            raise SourceError(f"rows={form!r} needs {missing[0]}. Install accord[dataframes], or ask for rows='numpy'.")
+        given = [f"{self._converted(name, form)} AS v{k}" for k, name in enumerate(columns)]
+        sql = f"SELECT {', '.join(given)} FROM {source} AS given"
+
+        def fetch() -> Any:
+            if form == "numpy":
+                found = self._connection.execute(sql).fetchnumpy()
+                filled = [np.ma.filled(np.ma.asarray(c), np.nan) for c in found.values()]
+                return np.column_stack(filled) if filled else np.zeros((0, 0))
+            table = self._connection.sql(sql).to_arrow_table().rename_columns(list(columns))
+            return table.to_pandas() if form == "pandas" else table
+
+        return self._asked(sql, "Check that it is whole and unchanged, and open it again.", fetch)
+
+    def _converted(self, column: str, form: str) -> str:
+        """A column as rows of a form have it. Nothing that a row may hold can fail to be converted.
+
+        Years beyond 9999 are no dates of Python's, and 24:00 is no time of day: data frames have timestamps of NumPy's and text instead. Infinite dates are missing.
+        """
+        x, kind, duckdb_type = self.sql.column(column), self.columns[column], self.sql.type_of(column)
+        if kind in ("date", "timestamp"):
+            there = f"CASE WHEN isfinite({x}) THEN {x} END"
+            if form == "numpy":
+                return f"epoch(TRY_CAST({there} AS TIMESTAMP))"
+            return f"TRY_CAST({there} AS TIMESTAMP)" if form == "pandas" else there
+        if form == "numpy":
+            return self.sql.number(column, "untyped" if kind == "text" else kind)
+        if duckdb_type in ("HUGEINT", "UHUGEINT", "BIGNUM"):
+            return f"TRY_CAST({x} AS DOUBLE)"
+        return f"TRY_CAST({x} AS VARCHAR)" if kind == "other" and form == "pandas" else x
+
+    def _asked(self, sql: str, hint: str, call: Callable[[], _T]) -> _T:
+        """What a query gives; of a relation, with the columns that it uses streamed in."""
         with self._lock:
-            return _quietly(
-                self.label,
-                "Check that it is whole, and that rows='numpy' has columns of numbers only.",
-                lambda: self._patiently(fetch),
-            )
+            return _quietly(self.label, hint, lambda: self._patiently(lambda: self._with_rows(sql, call)))
+
+    def _with_rows(self, sql: str, call: Callable[[], _T]) -> _T:
+        used = [f"c{k}" for k in sorted({int(k) for k in _USED.findall(sql)}) if f"c{k}" in self._selected]
+        if new := [name for name in used if name in self._objects]:
+            for name in new:
+                place = self._objects.pop(name)
+                self._frame.isetitem(place, _texts(self._frame.iloc[:, place].to_numpy(dtype=object)))
+            self._connection.register(_GIVEN, self._frame)
+        if self._relation is None:
+            return call()
+        used = used or ["c0"]
+        self._connection.register(
+            _NAME, _Stream(self._relation, ", ".join(f"{self._selected[c]} AS {c}" for c in used))
+        )
+        try:
+            return call()
+        finally:
+            self._connection.unregister(_NAME)
 
     def _patiently(self, call: Callable[[], _T]) -> _T:
         """What `call` gives, so that Ctrl-C stops the query at once, and whoever watches is told how far it is.
@@ -207,7 +277,7 @@ class DuckDB:
         DuckDB hears a signal only when a query has ended; so it runs in a thread of its own, and this one waits.
         """
         connection = self._connection
-        if connection is None or current_thread() is not main_thread():
+        if current_thread() is not main_thread():
             return call()
         outcome: list[Any] = []
         done = Event()  # a join that Ctrl-C interrupts can take a running thread for finished
@@ -238,8 +308,7 @@ class DuckDB:
 
     @contextmanager
     def lend(self, columns: dict[str, Any]) -> Iterator[str]:
-        assert self._connection is not None
-        name = f"__accord_lent_{next(_LENT)}__"
+        name = f"accord_lent_{next(_LENT)}"
         with self._lock:
             self._connection.register(name, columns)
         try:
@@ -247,6 +316,16 @@ class DuckDB:
         finally:
             with self._lock:
                 self._connection.unregister(name)
+
+
+class _Stream:
+    """Some columns of a relation, streamed anew each time they are asked for. Only columns are named in its own connection, and no function."""
+
+    def __init__(self, relation: Any, columns: str) -> None:
+        self._relation, self._columns = relation, columns
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._relation.project(self._columns).__arrow_c_stream__(requested_schema)
 
 
 def _quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
@@ -276,30 +355,62 @@ def _connect() -> Any:
     return connection
 
 
+def _is_untyped(values: Any) -> bool:
+    """Whether a column of a dict has no type of its own."""
+    return not isinstance(values, np.ndarray) or values.dtype.kind in "bO"
+
+
 def _array(values: Any) -> Any:
-    """A column for DuckDB. What a mask hides, and None among numbers, is missing; text is plain text, not an enumeration."""
-    array: Any = np.asarray(values, order="C")  # a reversed view is a column as well
-    if isinstance(values, np.ma.MaskedArray):
-        array = array.astype(object)
-        array[np.ma.getmaskarray(values)] = None
-    if array.dtype.kind == "O":
-        there = [x for x in array.tolist() if x is not None]
-        if there and all(isinstance(x, (bool, int, float, np.number)) for x in there):
-            try:
-                return array.astype(np.float64)
-            except OverflowError:
-                return np.array([_double(x) for x in array.tolist()])
-    if array.dtype.kind == "M":
-        return array.astype("datetime64[us]")  # days too, which DuckDB does not take from NumPy
-    return array.astype(object) if array.dtype.kind in "US" else array
+    """A column for DuckDB. What a mask hides is missing; text is plain text, not an enumeration."""
+    if not isinstance(values, np.ndarray):
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise SourceError(f"a column of a dict is a {type(values).__name__}. Give a list or an array for each.")
+        listed = list(values)
+        array: Any = np.empty(len(listed), dtype=object)
+        for k, value in enumerate(listed):  # a list of lists is a column, too
+            array[k] = value
+    else:
+        array = np.asarray(values, order="C")  # a reversed view is a column as well
+    hidden = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    match array.dtype.kind:
+        case "i" | "u" | "f" if hidden is not None:
+            array = array.astype(np.float64)
+            array[hidden] = np.nan
+        case "M":
+            array = array.astype("datetime64[us]")  # days too, which DuckDB does not take from NumPy
+            if hidden is not None:
+                array[hidden] = np.datetime64("NaT")
+        case "U" | "S" | "O" | "b" if array.dtype.kind != "b" or hidden is not None:
+            array = array.astype(object)
+            if hidden is not None:
+                array[hidden] = None
+            array = _texts(array)
+    return array
 
 
-def _double(x: Any) -> float:
-    """A number; NaN where there is none, or one that is too large."""
-    try:
-        return np.nan if x is None else float(x)
-    except OverflowError:
-        return np.nan
+def _texts(objects: Any) -> Any:
+    """Objects as text, None where they are missing. Nothing that somebody put there can fail to be text."""
+    texts = np.empty(objects.shape, dtype=object)
+    with np.errstate(all="ignore"):  # a warning about somebody's NaN would tell of it
+        texts[...] = _TEXT(objects) if objects.size else None
+    return texts
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    text: str | None = value
+    if not isinstance(value, str):
+        try:
+            text = None if value is None or value != value else str(value)  # NaN and NaT are not themselves
+        except Exception:  # somebody's own class may do anything; pandas' NA is neither true nor false
+            text = None
+    if text is None or text.isascii():
+        return text
+    return str(text.encode("utf-8", "replace").decode("utf-8"))
+
+
+_TEXT = np.frompyfunc(_text, 1, 1)
 
 
 def _listed(paths: list[str]) -> str:
@@ -378,8 +489,13 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _kinds(described: Any) -> dict[str, Kind]:
-    return {name: _kind(kind) for name, kind, *_ in described}
+def _described(con: Any, untyped: Collection[str] | None) -> dict[str, Column]:
+    """The columns of what was given; `untyped`: which of them have no type (None: all)."""
+    described = con.execute(f"DESCRIBE {_GIVEN}").fetchall()
+    return {
+        name: Column(kind, "untyped" if untyped is None or name in untyped else _kind(kind))
+        for name, kind, *_ in described
+    }
 
 
 def _kind(type_name: str) -> Kind:

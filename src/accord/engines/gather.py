@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import floor
 
 from accord.engines import Kind
-from accord.engines.sql import ALL, LEVEL, PART, SQL
+from accord.engines.sql import ALL, LEVEL, PART, SQL, USER
 from accord.errors import QueryError
 from accord.query import Category, Count, Extreme, Histogram, Numeric, OnGrid, Query, Regression, Rows, Sum
 from accord.query.regression import Q
@@ -27,33 +27,33 @@ _FINER = 2**10
 """Rows of a sum are rounded to as small a part of a step."""
 _EDGES = 2**32
 """Steps between the first and the last edge of a histogram."""
-_SUM, _COUNT = "__accord_sum_{}__", "__accord_count_{}__"
-OWN = tuple(name.format(k) for name in (_SUM, _COUNT) for k in range(101))
+_SUM, _COUNT = "g_sum{}", "g_count{}"
 
 
 def gathered(
-    sql: SQL, source: str, user: str, level: str, query: Query | None, columns: Mapping[str, Kind], part: str = ALL
+    sql: SQL,
+    source: str,
+    user: str,
+    level: str,
+    query: Query | None,
+    columns: Mapping[str, Kind],
+    part: str = ALL,
+    within: str | None = None,
 ) -> str:
     """The source with one row a person: who, their strictest level, their part, and what `cell` and `codes` read.
 
-    Of somebody with rows in several parts it is the first; only rows that are of any part come to something.
+    Of somebody with rows in several parts it is the first; only rows that are of any part come to something. `within`: only people who have rows
+    that meet this condition, and only these rows come to something; levels are those of all their rows.
     """
-    who = sql.quote(user)
-    kept = [who, f"MIN({level}) AS {sql.quote(LEVEL)}"]
+    who = sql.identity(user, columns[user])
+    part_of_row = part if within is None else f"CASE WHEN {within} THEN {part} END"
+    kept = [f"{who} AS {USER}", f"MIN({level}) AS {LEVEL}"]
     if part != ALL:
-        kept.append(f"MIN({part}) AS {sql.quote(PART)}")
+        kept.append(f"MIN({part_of_row}) AS {PART}")
     if query is not None:
-        kept += _aggregates(sql, query, columns, "" if part == ALL else f"WHEN {part} IS NULL THEN NULL ")
-    return f"(SELECT {', '.join(kept)} FROM {source} WHERE {_somebodys(sql, user, columns)} GROUP BY {who})"
-
-
-def group(sql: SQL, source: str, user: str, level: str, part: str, place: int, columns: Mapping[str, Kind]) -> str:
-    """The rows of one part, each beside the strictest level of all rows of its person, wherever they are."""
-    everyone = gathered(sql, source, user, level, None, columns)
-    return (
-        f"(SELECT source.*, people.{sql.quote(LEVEL)} FROM (SELECT * FROM {source} WHERE {part} = {place}) AS source "
-        f"JOIN {everyone} AS people ON people.{sql.quote(user)} = source.{sql.quote(user)})"
-    )
+        kept += _aggregates(sql, query, columns, "" if part_of_row == ALL else f"WHEN {part_of_row} IS NULL THEN NULL ")
+    members = "" if within is None else f" HAVING MAX(CASE WHEN {within} THEN 1 ELSE 0 END) = 1"
+    return f"(SELECT {', '.join(kept)} FROM {source} WHERE {_somebodys(sql, user, columns)} GROUP BY {who}{members})"
 
 
 def nobodys(sql: SQL, source: str, user: str, columns: Mapping[str, Kind]) -> str:
@@ -63,8 +63,7 @@ def nobodys(sql: SQL, source: str, user: str, columns: Mapping[str, Kind]) -> st
 
 def _somebodys(sql: SQL, user: str, columns: Mapping[str, Kind]) -> str:
     """Whether a row is of somebody: NULL is nobody's name, and NaN neither."""
-    name = sql.quote(user)
-    return sql.known(sql.number(user, "number")) if columns[user] == "number" else f"{name} IS NOT NULL"
+    return sql.known(sql.number(user, "number")) if columns[user] == "number" else f"{sql.column(user)} IS NOT NULL"
 
 
 def _aggregates(sql: SQL, query: Query, columns: Mapping[str, Kind], but: str) -> list[str]:
@@ -147,17 +146,17 @@ def cell(sql: SQL, query: Query, read: str) -> str:
     total, rows = _SUM.format(0), f"CAST({_COUNT.format(0)} AS {sql.WIDE})"
     match query:
         case Rows():
-            return f"CASE WHEN NOT {read} THEN 0 WHEN {total} < {query.span} THEN {total} ELSE {query.span} END"
+            return f"CASE WHEN NOT {read} THEN 0 WHEN {total} < {query.cells} THEN {total} ELSE {query.cells} END"
         case Sum():  # Σx − low = Σ(x − low) + (rows − 1)·low
             finer = _finer(query)
             origin = floor(query.low / query.step * finer + Fraction(1, 2))
             there = f"{_COUNT.format(0)} > 0 AND {read}"
-            parts = str(finer) if query.span * finer < 2**31 else f"CAST({finer} AS {sql.WIDE})"
-            return _moved(sql, f"({total} + ({rows} - 1) * ({origin}))", parts, there, query.span, query.missing_cell)
+            parts = str(finer) if query.cells * finer < 2**31 else f"CAST({finer} AS {sql.WIDE})"
+            return _moved(sql, f"({total} + ({rows} - 1) * ({origin}))", parts, there, query.cells, query.missing_cell)
         case Extreme():
-            return _moved(sql, total, "1", f"{total} IS NOT NULL AND {read}", query.span, query.missing_cell)
+            return _moved(sql, total, "1", f"{total} IS NOT NULL AND {read}", query.cells, query.missing_cell)
         case OnGrid():
-            return _moved(sql, total, rows, f"{_COUNT.format(0)} > 0 AND {read}", query.span, query.missing_cell)
+            return _moved(sql, total, rows, f"{_COUNT.format(0)} > 0 AND {read}", query.cells, query.missing_cell)
         case Count(condition=None):
             return "1"
         case Count():

@@ -68,7 +68,7 @@ class PostgresSQL(SQL):
     DOUBLE, WIDE = "DOUBLE PRECISION", "NUMERIC"
 
     def __init__(self, types: Mapping[str, str]) -> None:
-        self._types = types
+        super().__init__(types)
         self._secrets: dict[str, str] = {}
         self._numbers = count(1)
 
@@ -96,9 +96,13 @@ class PostgresSQL(SQL):
 
     def number(self, column: str, kind: Kind) -> str:
         """A column as a double. A decimal that no double can hold is NaN, as far as it is larger, and 0 as far as it is smaller."""
-        x = self.quote(column)
+        x = self.column(column)
         if kind == "boolean":
             return f"CAST(CAST({x} AS INTEGER) AS {self.DOUBLE})"
+        return self._double(column, x)
+
+    def _double(self, column: str, x: str) -> str:
+        """A column of numbers, or what is left of it, as a double."""
         if self._types.get(column) != "numeric":
             return f"CAST({x} AS {self.DOUBLE})"
         return (
@@ -108,34 +112,50 @@ class PostgresSQL(SQL):
 
     def seconds(self, column: str, kind: str) -> str:
         """Dates reach further than timestamps."""
-        x = self.quote(column)
+        x = self.column(column)
         moment = f"CAST({f'CAST({x} AS DATE)' if kind == 'date' else x} AS TIMESTAMP)"
         return f"CASE WHEN ISFINITE({x}) AND {x} <= {_LATEST} THEN DATE_PART('epoch', {moment}) END"
 
     def letters(self, column: str) -> str:
-        return f'{self._spelled(column)} COLLATE "C"'
+        return f'{self._spelled(column, self.column(column))} COLLATE "C"'
 
     def known(self, x: str) -> str:
         """NaN is larger than ∞ here."""
         return f"({x} > {self.double(-inf)} AND {x} < {self.double(inf)})"
 
-    def alone(self, source: str, user: str) -> str:
-        who = self.quote(user)
+    def cut(self, column: str) -> str:
+        x = self.column(column)
+        return f"TRUNC({x}, 6)" if self._types[column] == "numeric" else x
+
+    def level(self, column: str, kind: Kind) -> str:
+        """A decimal is cut to millionths; what no double can hold is NaN, as in `number`."""
+        return self._double(column, self.cut(column))
+
+    def alone(self, source: str, user: str, kind: Kind) -> str:
+        who = self.identity(user, kind)
         return (
             f"(SELECT * FROM {source} WHERE {who} IN (SELECT {who} FROM {source} GROUP BY {who} HAVING COUNT(*) = 1))"
         )
 
-    def person(self, user: str, kind: Kind, secret: str) -> str:
+    def identity(self, user: str, kind: Kind) -> str:
+        if kind != "text":
+            return self.column(user)
+        return self._trimmed(f"NORMALIZE({self._spelled(user, self.column(user))}, NFC)")
+
+    def _trimmed(self, name: str) -> str:
+        return f"REGEXP_REPLACE(BTRIM({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
+
+    def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
         """The same number as every engine has for the same id."""
-        x, name = self.quote(user), self._spelled(user)
+        x, name = identity, identity
         if self._types.get(user) == "numeric":
-            name = f"CAST(CASE WHEN {x} = FLOOR({x}) THEN FLOOR({x}) ELSE {x} END AS TEXT)"
+            name = self._trimmed(f"CAST(CASE WHEN {x} = FLOOR({x}) THEN FLOOR({x}) ELSE {x} END AS TEXT)")
         elif self._types.get(user) in ("float4", "float8"):
             whole = f"{x} = FLOOR({x}) AND ABS({x}) < {self.double(2.0**63)}"
-            name = f"CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS TEXT) ELSE {name} END"
-        elif kind == "text":
-            name = f"NORMALIZE({name}, NFC)"
-        name = f"REGEXP_REPLACE(BTRIM({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
+            spelled = self._spelled(user, x)
+            name = self._trimmed(f"CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS TEXT) ELSE {spelled} END")
+        elif kind == "number":
+            name = f"CAST({x} AS TEXT)"
         setting = self._secrets.setdefault(secret, f"accord.secret{next(self._numbers)}")
         key = f"(SELECT CURRENT_SETTING({self.text(setting)}))"
         digest = f"ENCODE(SHA256(CONVERT_TO({key} || {name}, 'UTF8')), 'hex')"
@@ -143,12 +163,11 @@ class PostgresSQL(SQL):
 
     def blurred(self, source: str, user: str) -> str:
         exact = {"float4": 2.0**24, "float8": 2.0**53}.get(self._types.get(user, ""))
-        test = f"NOT ABS(CAST({self.quote(user)} AS {self.DOUBLE})) < {self.double(exact)}" if exact else "FALSE"
+        test = f"NOT ABS(CAST({self.column(user)} AS {self.DOUBLE})) < {self.double(exact)}" if exact else "FALSE"
         return f"SELECT COUNT(*) AS blurred FROM {source} WHERE {test}"
 
-    def _spelled(self, column: str) -> str:
-        """A column as text; a floating-point number as other engines write it: 1.0, 1000000.0, 1e+16, nan."""
-        x = self.quote(column)
+    def _spelled(self, column: str, x: str) -> str:
+        """A column, or what is known of it, as text; a floating-point number as other engines write it: 1.0, 1000000.0, 1e+16, nan."""
         text = f"CAST({x} AS TEXT)"
         if self._types.get(column) not in ("float4", "float8"):
             return text
@@ -219,7 +238,7 @@ class Postgres:
             for (name, kind), values in zip(described, columns, strict=True)
         }
 
-    def rows(self, sql: str, kind: str) -> Any:
+    def rows(self, source: str, columns: Sequence[str], form: str) -> Any:
         raise SourceError(_STAYS)
 
     def lend(self, columns: dict[str, Any]) -> AbstractContextManager[str]:
@@ -247,7 +266,7 @@ class Postgres:
         return connection
 
     def _open(self, name: Sequence[str]) -> None:
-        quote = SQL().quote
+        quote = self.sql.quote
         with self._transaction() as connection:
             version = connection.info.server_version // 10_000
             encoding = connection.info.parameter_status("server_encoding")
@@ -274,9 +293,10 @@ class Postgres:
         self.source = f"(SELECT {', '.join(map(self._column, self.columns))} FROM {quote(schema)}.{quote(own)})"
 
     def _column(self, name: str) -> str:
-        """A column under its own name: text without its type and collation, which can make different texts equal."""
+        """A column under its generated name: text without its type and collation, which can make different texts equal."""
         quoted = self.sql.quote(name)
-        return f'CAST({quoted} AS TEXT) COLLATE "C" AS {quoted}' if self.columns[name] == "text" else quoted
+        selected = f'CAST({quoted} AS TEXT) COLLATE "C"' if self.columns[name] == "text" else quoted
+        return f"{selected} AS {self.sql.column(name)}"
 
 
 _STAYS = "rows of a PostgreSQL table stay in the server. Write it to a Parquet file and open that."

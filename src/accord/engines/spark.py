@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from functools import cache
@@ -48,14 +48,6 @@ class SparkSQL(SQL):
 
     WIDE = "DECIMAL(38,0)"
 
-    def __init__(self, types: dict[str, Any]) -> None:
-        """`types`: Spark's own, of each column in its order."""
-        self._types = types
-        self._names = {name: f"c{k}" for k, name in enumerate(types)}
-
-    def quote(self, name: str) -> str:
-        return self._names.get(name, name)  # the others are accord's own
-
     def text(self, value: str) -> str:
         """As bytes, unless it is plain: what a quote or a backslash means is a matter of settings, and ${…} is replaced everywhere."""
         _printable(value)
@@ -83,11 +75,11 @@ class SparkSQL(SQL):
             self._types[column]
         ):
             raise SpecError(f"column {column!r} cannot name tiers in Spark. Use a column of text or whole numbers.")
-        return f"CAST({self.quote(column)} AS STRING)"
+        return f"CAST({self.column(column)} AS STRING)"
 
     def moment(self, column: str) -> str:
         """In microseconds since 1970."""
-        x = self.quote(column)
+        x = self.column(column)
         match _name(self._types[column]):
             case "DateType":
                 return f"CASE WHEN ABS(CAST(UNIX_DATE({x}) AS BIGINT)) <= {_FARTHEST} THEN CAST(UNIX_DATE({x}) AS BIGINT) * {_DAY} END"
@@ -108,29 +100,42 @@ class SparkSQL(SQL):
             return f"CAST({day} * 86400 AS {self.DOUBLE})"
         return f"(CAST({moment} AS {self.DOUBLE}) / {self.double(1e6)})"
 
-    def person(self, user: str, kind: Kind, secret: str) -> str:
+    def cut(self, column: str) -> str:
+        x = self.column(column)
+        return f"FLOOR({x}, 6)" if _scale(self._types[column]) > 6 else x
+
+    def identity(self, user: str, kind: Kind) -> str:
+        if kind != "text":
+            return self.column(user)
+        x = self.column(user)  # ICU comes with Spark
+        return self._trimmed(f"REFLECT('com.ibm.icu.text.Normalizer', 'compose', COALESCE({x}, ''), FALSE)")
+
+    def _trimmed(self, name: str) -> str:
+        return f"REGEXP_REPLACE(BTRIM({name}, {self.text(_BLANKS)}), {self.text(chr(92) + '.0+' + chr(92) + 'z')}, '')"
+
+    def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
         """The same number as DuckDB's. The first 63 bits are put together from two halves, which fit into a BIGINT."""
-        x, spark = self.quote(user), self._types[user]
-        name = f"CAST({x} AS STRING)"
-        if kind == "text":  # ICU comes with Spark
-            name = f"REFLECT('com.ibm.icu.text.Normalizer', 'compose', COALESCE({x}, ''), FALSE)"
-        elif _name(spark) in ("FloatType", "DoubleType"):  # as DuckDB writes them, without an exponent
-            plain = f"TRIM(TRAILING '0' FROM CAST(CAST({name} AS DECIMAL(38,22)) AS STRING))"
-            size = f"ABS(CAST({x} AS DOUBLE))"
-            name = (
-                f"CASE WHEN {size} < 9007199254740992 AND {x} = FLOOR({x}) THEN CAST(FLOOR({x}) AS STRING) "
-                f"WHEN {size} < 9007199254740992 AND {size} >= {self.double(1e-4)} THEN {plain} ELSE {name} END"
-            )
-        elif _scale(spark) > 6:  # beyond, the spelling depends on the session's settings
-            raise LedgerError(f"column {user!r} cannot tell people apart. Use a column of text or whole numbers.")
-        name = f"REGEXP_REPLACE(BTRIM({name}, {self.text(_BLANKS)}), {self.text(chr(92) + '.0+' + chr(92) + 'z')}, '')"
+        x, spark = identity, self._types[user]
+        name = identity
+        if kind == "number":
+            name = f"CAST({x} AS STRING)"
+            if _name(spark) in ("FloatType", "DoubleType"):  # as DuckDB writes them, without an exponent
+                plain = f"TRIM(TRAILING '0' FROM CAST(CAST({name} AS DECIMAL(38,22)) AS STRING))"
+                size = f"ABS(CAST({x} AS DOUBLE))"
+                name = (
+                    f"CASE WHEN {size} < 9007199254740992 AND {x} = FLOOR({x}) THEN CAST(FLOOR({x}) AS STRING) "
+                    f"WHEN {size} < 9007199254740992 AND {size} >= {self.double(1e-4)} THEN {plain} ELSE {name} END"
+                )
+            elif _scale(spark) > 6:  # beyond, the spelling depends on the session's settings
+                raise LedgerError(f"column {user!r} cannot tell people apart. Use a column of text or whole numbers.")
+            name = self._trimmed(name)
         digest = f"SHA2(CONCAT({self.text(secret)}, {name}), 256)"
         high, low = (f"CAST(CONV(SUBSTR({digest}, {start}, 8), 16, 10) AS BIGINT)" for start in (1, 9))
         return f"({high} * {2**31} + {low} div 2)"
 
     def blurred(self, source: str, user: str) -> str:
         exact = {"FloatType": 2**24, "DoubleType": 2**53}.get(_name(self._types[user]))
-        where = "FALSE" if exact is None else f"NOT ABS(CAST({self.quote(user)} AS DOUBLE)) < {exact}"
+        where = "FALSE" if exact is None else f"NOT ABS(CAST({self.column(user)} AS DOUBLE)) < {exact}"
         return f"SELECT COUNT(*) AS blurred FROM {source} WHERE {where}"
 
 
@@ -180,6 +185,8 @@ class Spark:
     @classmethod
     def table(cls, url: str) -> Spark:
         name = url.removeprefix("spark://")
+        if not name.strip():
+            raise SourceError(f"{url!r} does not say which table. Add its name: spark://catalog.database.table.")
         if find_spec("pyspark") is None:
             raise SourceError(f"reading {url!r} needs Spark. Install accord[spark].")
         session = _session(url)
@@ -204,7 +211,7 @@ class Spark:
             for field, values in zip(fields, columns, strict=True)
         }
 
-    def rows(self, sql: str, kind: str) -> Any:
+    def rows(self, source: str, columns: Sequence[str], form: str) -> Any:
         raise SourceError(_STAYS)
 
     def lend(self, columns: dict[str, Any]) -> AbstractContextManager[str]:

@@ -1,5 +1,14 @@
 """The SQL of each Summary shape, and how a query's integers are written in it.
 
+Names. A user's columns are named in one place only, the innermost SELECT of an engine's `source`, which gives them out as c0, c1, …
+From there on every stage has names of its own that no other stage shares, so that no name can mean two things:
+
+    source      c0, c1, …                                  a row's columns, in their order
+    people      g_user, g_level, g_part, g_sum…, g_count…  one row a person (gather.py)
+    remaining   r_person, r_remaining                      what a ledger says is left
+    kept        k_level, k_chance, k_word                  who is kept at random
+    lent        lent_…                                     arrays beside the source
+
 Kept to what SQL engines evaluate to the same bit: columns are cast to double first; what is missing is told by one test (`known`);
 a cell is FLOOR((x − lo)·inv + 0.5), without division or rounding functions; nothing can fail on a value. Numbers are written as casts
 of their shortest text, which every engine parses to the same double.
@@ -7,7 +16,8 @@ of their shortest text, which every engine parses to the same double.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Any
 
@@ -16,10 +26,10 @@ from accord.errors import QueryError, did_you_mean
 from accord.query import Category, Count, Grouped, Histogram, Numeric, OnGrid, Part, Query, Regression, Rows, where
 from accord.query.regression import Q, layout
 
-LEFT, PERSON = "__accord_left__", "__accord_person__"
-LEVEL, PART, WORD, _RAW = "__accord_level__", "__accord_part__", "__accord_word__", "__accord_raw__"
-OWN = (LEFT, PERSON, LEVEL, PART, WORD, _RAW)
-"""Names that stand beside a table's own columns."""
+USER, LEVEL, PART = "g_user", "g_level", "g_part"
+REMAINING = "r_remaining"
+LENT_PERSON, LENT_REMAINING = "lent_person", "lent_remaining"
+LENT_WORD, LENT_LEVEL, LENT_CHANCE = "lent_word", "lent_level", "lent_chance"
 ALL = "0"
 """The part of a row where there are no parts."""
 
@@ -29,6 +39,15 @@ class SQL:
 
     DOUBLE, WIDE = "DOUBLE", "HUGEINT"
     """A double, and whole numbers of at least 38 digits."""
+
+    def __init__(self, types: Mapping[str, Any]) -> None:
+        """`types`: the engine's own, of each column in its order."""
+        self._types = types
+        self._names = {name: f"c{k}" for k, name in enumerate(types)}
+
+    def column(self, name: str) -> str:
+        """What a user's column is called outside the innermost SELECT."""
+        return self._names[name]
 
     def attempt(self, x: str, kind: str) -> str:
         """A cast that cannot fail: NULL where it does not work."""
@@ -50,8 +69,12 @@ class SQL:
         """The quotient of positive whole numbers, rounded down."""
         return f"({a}) // ({b})"
 
+    def type_of(self, column: str) -> str:
+        """The engine's own type of a column."""
+        return str(self._types[column])
+
     def quote(self, name: str) -> str:
-        """A column's name: any text is just a name."""
+        """A name as it stands in the innermost SELECT: any text is just a name."""
         _printable(name)
         return '"' + name.replace('"', '""') + '"'
 
@@ -64,12 +87,40 @@ class SQL:
 
     def number(self, column: str, kind: Kind) -> str:
         """A column as a double."""
-        x = self.quote(column)
-        return self.attempt(x, self.DOUBLE) if kind == "untyped" else f"CAST({x} AS {self.DOUBLE})"
+        x = self.column(column)
+        if kind != "untyped":
+            return f"CAST({x} AS {self.DOUBLE})"
+        truth = f"CASE lower({x}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
+        return f"COALESCE({self.attempt(x, self.DOUBLE)}, {truth})"
+
+    def level(self, column: str, kind: Kind) -> str:
+        """A column of levels as a double, never above its decimal value; NaN for what is not a number, NULL for none.
+
+        A double may lie above the decimal that it was made of, and a level is a promise. So a decimal is cut to millionths first; of text,
+        what is written with an exponent has at most 15 digits, which a double holds.
+        """
+        x = self.column(column)
+        if kind == "number":
+            return f"CAST({self.cut(column)} AS {self.DOUBLE})"
+        cut = self.attempt(f"regexp_extract(trim({x}), '^[+-]?[0-9]*([.][0-9]{{0,6}})?')", self.DOUBLE)
+        number = self.attempt(x, self.DOUBLE)
+        finite = (
+            f"CASE WHEN regexp_full_match(trim({x}), '[+-]?[0-9]*[.]?[0-9]*') THEN {cut} "
+            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]{{1,16}}[eE][+-]?[0-9]+') THEN {number} END"
+        )
+        return (
+            f"(CASE WHEN {x} IS NULL THEN NULL WHEN lower(trim({x})) IN ('inf', '+inf', 'infinity', '+infinity') THEN {number} "
+            f"WHEN {self.known(finite)} THEN {finite} ELSE CAST('nan' AS DOUBLE) END)"
+        )
+
+    def cut(self, column: str) -> str:
+        """A column of numbers; decimals that are finer than millionths without what is finer."""
+        x, decimal = self.column(column), re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", self.type_of(column))
+        return f"TRUNC({x}, 6)" if decimal and int(decimal[1]) > 6 else x
 
     def moment(self, column: str) -> str:
         """A column of dates or timestamps as a moment, to be compared with `instant`; NULL where it is missing or too far away."""
-        return self.attempt(self.quote(column), "TIMESTAMP")
+        return self.attempt(self.column(column), "TIMESTAMP")
 
     def instant(self, value: str) -> str:
         """A moment, from ISO text."""
@@ -82,7 +133,14 @@ class SQL:
 
     def letters(self, column: str) -> str:
         """A column as text, compared letter by letter whatever its collation."""
-        return f'CAST({self.quote(column)} AS VARCHAR) COLLATE "binary"'
+        return f'CAST({self.column(column)} AS VARCHAR) COLLATE "binary"'
+
+    def tier(self, column: str, kind: Kind, tiers: Collection[str]) -> str:
+        """A column that names tiers, as text. True and False of a column without types are called as the declaration calls them."""
+        letters = self.letters(column)
+        if kind != "untyped" or not {"true", "false"} & set(tiers) or {"True", "False"} & set(tiers):
+            return letters
+        return f"CASE {letters} WHEN 'True' THEN 'true' WHEN 'False' THEN 'false' ELSE {letters} END"
 
     def by_level(self, source: str, level: str, cell: str, missing: int, part: str = ALL) -> str:
         """People and the sum of their cells, for each raw level and part. A NULL cell counts as `missing` (NaN can come through: see `known`)."""
@@ -118,14 +176,15 @@ class SQL:
         arms = (f"WHEN {self.equal(column, kind, value)} THEN {k}" for k, value in enumerate(values))
         return f"CASE {' '.join(arms)} END"
 
-    def within(self, source: str, part: str, place: int) -> str:
-        """The rows of one part."""
-        return f"(SELECT * FROM {source} WHERE {part} = {place})"
+    def within(self, source: str, condition: str) -> str:
+        """The rows that meet a condition."""
+        return f"(SELECT * FROM {source} WHERE {condition})"
 
-    def scattered(self, source: str, user: str, part: str) -> str:
+    def scattered(self, source: str, user: str, kind: Kind, part: str) -> str:
         """How many people have rows in several parts."""
+        who = self.identity(user, kind)
         return (
-            f"SELECT COUNT(*) AS people FROM (SELECT {self.quote(user)} FROM {source} GROUP BY {self.quote(user)} "
+            f"SELECT COUNT(*) AS people FROM (SELECT {who} FROM {source} GROUP BY {who} "
             f"HAVING MIN({part}) <> MAX({part})) AS several"
         )
 
@@ -133,37 +192,44 @@ class SQL:
         """People for each raw level. No value is read."""
         return f"SELECT level, COUNT(*) AS people FROM (SELECT {level} AS level FROM {source}) AS levels GROUP BY level"
 
-    def person(self, user: str, kind: Kind, secret: str) -> str:
-        """Who a row is of, as a keyed hash of 63 bits. Ids are compared as text without outer blanks and a trailing .0, so that 7, 7.0 and ' 7' are one.
+    def identity(self, user: str, kind: Kind) -> str:
+        """Who a row is of. Ids are compared as text without outer blanks and a trailing .0, so that 7, 7.0 and ' 7' are one person."""
+        if kind not in ("text", "untyped"):
+            return self.column(user)
+        x = f"CAST({self.column(user)} AS VARCHAR)"
+        return f"CASE WHEN regexp_full_match({x}, '[!--/-~]*') THEN {x} ELSE {self._trimmed(f'nfc_normalize({x})')} END"
+
+    def _trimmed(self, name: str) -> str:
+        return f"regexp_replace(trim({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
+
+    def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
+        """Somebody's `identity` as a keyed hash of 63 bits.
 
         The secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or extend it.
         """
-        name = f"CAST({self.quote(user)} AS VARCHAR)"
-        if kind == "text" or kind == "untyped":
-            name = f"nfc_normalize({name})"
+        name = identity
         if kind == "number":  # 1e16 is 10000000000000000
-            whole = f"CASE WHEN {self.quote(user)} = FLOOR({self.quote(user)}) THEN TRY_CAST({self.quote(user)} AS HUGEINT) END"
-            name = f"COALESCE(CAST({whole} AS VARCHAR), {name})"
-        name = f"regexp_replace(trim({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
+            whole = f"CASE WHEN {identity} = FLOOR({identity}) THEN TRY_CAST({identity} AS HUGEINT) END"
+            name = self._trimmed(f"COALESCE(CAST({whole} AS VARCHAR), CAST({identity} AS VARCHAR))")
         return f"CAST(CAST('0x' || substr(sha256({self.text(secret)} || {name}), 1, 16) AS UBIGINT) >> 1 AS BIGINT)"
 
     def blurred(self, source: str, user: str) -> str:
         """How many ids are floating-point numbers that do not tell one whole number from the next."""
-        size = f"abs(CAST({self.quote(user)} AS DOUBLE))"
+        size = f"abs(CAST({self.column(user)} AS DOUBLE))"
         return (
-            f"SELECT COUNT(*) AS blurred FROM {source} WHERE (typeof({self.quote(user)}) = 'FLOAT' AND NOT {size} < 16777216) "
-            f"OR (typeof({self.quote(user)}) = 'DOUBLE' AND NOT {size} < 9007199254740992)"
+            f"SELECT COUNT(*) AS blurred FROM {source} WHERE (typeof({self.column(user)}) = 'FLOAT' AND NOT {size} < 16777216) "
+            f"OR (typeof({self.column(user)}) = 'DOUBLE' AND NOT {size} < 9007199254740992)"
         )
 
     def people(self, source: str, person: str, level: str) -> str:
         """Every person with their level."""
         return f"SELECT {person} AS person, {level} AS level FROM {source}"
 
-    def beside(self, source: str, person: str, lent: str, column: str) -> str:
-        """The source with a column of a lent table, matched by person."""
+    def with_remaining(self, source: str, person: str, lent: str) -> str:
+        """The source with what a lent table says that everyone has left, matched by person."""
         return (
-            f"(SELECT source.*, lent.{self.quote(column)} FROM (SELECT *, {person} AS {self.quote(PERSON)} FROM {source}) AS source "
-            f"JOIN {lent} AS lent ON lent.person = source.{self.quote(PERSON)})"
+            f"(SELECT source.*, lent.{LENT_REMAINING} AS {REMAINING} FROM (SELECT *, {person} AS r_person FROM {source}) AS source "
+            f"JOIN {lent} AS lent ON lent.{LENT_PERSON} = source.r_person)"
         )
 
     def moments(self, source: str, level: str, query: Regression, codes: list[list[str]], part: str = ALL) -> str:
@@ -209,16 +275,18 @@ class SQL:
     def kept(self, source: str, level: str, words: str, chances: str) -> str:
         """The rows of a source whose random word, one for each row in whatever order, is below the chance of their level, from a table of chances."""
         matched = (
-            f"SELECT source.*, chances.chance AS {self.quote(LEVEL)} FROM (SELECT *, {level} AS {self.quote(_RAW)} FROM {source}) AS source "
-            f"JOIN {chances} AS chances ON chances.level IS NOT DISTINCT FROM source.{self.quote(_RAW)}"
+            f"SELECT source.*, chances.{LENT_CHANCE} AS k_chance FROM (SELECT *, {level} AS k_level FROM {source}) AS source "
+            f"JOIN {chances} AS chances ON chances.{LENT_LEVEL} IS NOT DISTINCT FROM source.k_level"
         )
-        return f"(SELECT * FROM ({matched}) POSITIONAL JOIN {words} AS words WHERE {self.quote(WORD)} < {self.quote(LEVEL)})"
+        return f"(SELECT * FROM ({matched}) POSITIONAL JOIN {words} AS words WHERE {LENT_WORD} < k_chance)"
 
     def kept_by_case(self, source: str, level: str, words: str, raw: list[Any], chances: list[int]) -> str:
         """`kept` for few levels, three times as fast."""
         tests = " ".join(f"WHEN {self.is_level(level, x)} THEN {c}" for x, c in zip(raw, chances, strict=True))
         chance = f"CAST(CASE {tests} ELSE 0 END AS UBIGINT)" if raw else "0"
-        return f"(SELECT source.* FROM {source} AS source POSITIONAL JOIN {words} AS words WHERE {self.quote(WORD)} < {chance})"
+        return (
+            f"(SELECT source.* FROM {source} AS source POSITIONAL JOIN {words} AS words WHERE {LENT_WORD} < {chance})"
+        )
 
     def is_level(self, level: str, raw: Any) -> str:
         return (
@@ -227,9 +295,10 @@ class SQL:
             else f"{level} = {self.text(raw) if isinstance(raw, str) else self.double(raw)}"
         )
 
-    def alone(self, source: str, user: str) -> str:
+    def alone(self, source: str, user: str, kind: Kind) -> str:
         """The source without people who have several rows, or no name: nobody else's rows decide about anyone's."""
-        return f"(SELECT * FROM {source} WHERE {self.quote(user)} IS NOT NULL QUALIFY COUNT(*) OVER (PARTITION BY {self.quote(user)}) = 1)"
+        who = self.identity(user, kind)
+        return f"(SELECT * FROM {source} WHERE {self.column(user)} IS NOT NULL QUALIFY COUNT(*) OVER (PARTITION BY {who}) = 1)"
 
     def check(self, query: Query, columns: Mapping[str, Kind]) -> None:
         """Refuse what the columns' kinds cannot answer. Looks at names and kinds, never at values."""
@@ -278,7 +347,7 @@ class SQL:
                 low, high = self.double(float(query.low)), self.double(float(query.high))
                 return (
                     f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN {self.whole(self.steps(x, float(query.low), query.inverse))} "
-                    f"WHEN {x} >= {high} AND {self.known(x)} AND {read} THEN {query.span} "
+                    f"WHEN {x} >= {high} AND {self.known(x)} AND {read} THEN {query.cells} "
                     f"WHEN {x} < {low} AND {self.known(x)} AND {read} THEN 0 ELSE {query.missing_cell} END"
                 )
             case Count(condition=None):
@@ -321,7 +390,10 @@ class SQL:
                 return f"(NOT {self.render(inner, columns)})"
             case where.IsNull(column):
                 kind = columns[column]
-                return f"({self.finite(column, kind) if kind == 'number' else self.quote(column)} IS NULL)"
+                return f"({self.finite(column, kind) if kind == 'number' else self.column(column)} IS NULL)"
+            case where.HasValue(column, kind):
+                value = self.finite(column, columns[column]) if kind == "number" else self.seconds(column, kind)
+                return f"({value} IS NOT NULL)"
             case where.In(column, values):
                 return "(" + " OR ".join(self.equal(column, columns[column], v) for v in values) + ")"
             case where.Compare(column, operator, value):
@@ -336,7 +408,7 @@ class SQL:
         match kind, value:
             case ("boolean" | "untyped", bool()):
                 if operator in ("=", "<>"):
-                    return f"({self.attempt(self.quote(column), 'BOOLEAN')} {operator} {str(value).upper()})"
+                    return f"({self.attempt(self.column(column), 'BOOLEAN')} {operator} {str(value).upper()})"
                 raise QueryError(f"column {column!r} is true or false; it can be compared by = and <> only.")
             case ("number" | "untyped", int() | float()) if not isinstance(value, bool):
                 return f"({self.finite(column, kind)} {operator} {self.double(float(value))})"

@@ -161,7 +161,7 @@ def read(path: str | Path) -> dict[str, NDArray[Any]]:
     asked = [
         f"{engine.sql.number(column, engine.columns[column])} AS {engine.sql.quote(name)}"
         if name in BOUNDS
-        else f"LOWER(CAST({engine.sql.quote(column)} AS VARCHAR)) AS {engine.sql.quote(name)}"
+        else f"LOWER(CAST({engine.sql.column(column)} AS VARCHAR)) AS {engine.sql.quote(name)}"
         for name, column in found.items()
     ]
     told = ", ".join(engine.sql.quote(name) for name in found)

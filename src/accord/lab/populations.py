@@ -146,9 +146,7 @@ def _read(path: str | Path, name: str) -> FloatArray:
     engine = open_source(path)
     if engine.columns.get(name) not in ("number", "untyped"):
         raise QueryError(f"{str(path)!r} has no column {name!r} of numbers: {did_you_mean(name, engine.columns)}")
-    found: FloatArray = engine.rows(
-        f"SELECT {engine.sql.number(name, engine.columns[name])} AS x FROM {engine.source}", "numpy"
-    )
+    found: FloatArray = engine.rows(engine.source, [name], "numpy")
     return found[:, 0]
 
 

@@ -373,8 +373,7 @@ def twin(made: Plan) -> Law | None:
     elif made.mechanism == "stretch":
         largest, n = int(c.max()), int(people.sum())
         weights, scales = c / (largest * n), np.array([MICRO * query.span / (largest * n)])
-        origin = query.low / query.step if isinstance(query, Sum) else Fraction(0)
-        shift = -origin * (1 - Fraction(total_of(c, people), largest * n))
+        shift = -query.origin * (1 - Fraction(total_of(c, people), largest * n))
     else:
         return None
     ends = [query.finish([Fraction(q) + shift], made.spec.total) for q in (0, query.span)]
@@ -460,6 +459,8 @@ def _meets(condition: where.Condition, values: FloatArray) -> NDArray[np.bool_]:
             return ~_meets(inner, values)
         case where.IsNull():
             return np.zeros(values.shape, dtype=np.bool_)
+        case where.HasValue():
+            return np.ones(values.shape, dtype=np.bool_)
         case where.In(_, literals):
             return np.isin(values, [_literal(x) for x in literals])
         case where.Compare(_, operator, literal):

@@ -85,9 +85,8 @@ def _answer_stretch(summary: Summary, calibration: Calibration, query: Additive,
     """The mean m with n·(origin + m) = Σ(ε_i/ε_max)(origin + x_i) + Z: values are counted from zero, not from the lower bound."""
     c, n = calibration.charges, int(summary.people.sum())
     largest = int(c.max())
-    origin = query.low / query.step if isinstance(query, Sum) else Fraction(0)
     kept = Fraction(total_of(c, summary.people), largest)
-    return [Fraction(s, largest * n) - origin * (1 - kept / n) for s in _noisy(summary, c, query, noise)]
+    return [Fraction(s, largest * n) - query.origin * (1 - kept / n) for s in _noisy(summary, c, query, noise)]
 
 
 def weighted_mean(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:

@@ -189,7 +189,9 @@ def expected(calibration: Calibration, summary: Summary) -> Fraction:
 
 def _answer(summary: Summary, calibration: Calibration, query: Additive, noise: Noise) -> list[Fraction]:
     kept = thin(summary.amount, calibration.keep[summary.level], noise)
-    cells = summary.output.astype(object) if query.span * int(summary.amount.sum()) >= 2**62 else summary.output
+    cells = query.integers(summary.output)
+    if query.span * int(summary.amount.sum()) >= 2**62:
+        cells = cells.astype(object)
     there = expected(calibration, summary)
     t, span = calibration.t, query.span
     assert t is not None

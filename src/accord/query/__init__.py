@@ -4,7 +4,7 @@ from accord.query.algorithm import Algorithm
 from accord.query.counts import Count, Histogram, count, histogram
 from accord.query.grid import OnGrid
 from accord.query.means import Mean, Rows, Sum, mean, rows, sum
-from accord.query.members import MeanWhere
+from accord.query.members import MeanWhere, SumWhere
 from accord.query.order import Extreme, Max, Min, Order, Quantile, max, median, min, quantile
 from accord.query.parts import Grouped, Part
 from accord.query.record import Additive, Answer, Ends, Interval, Query, between
@@ -36,6 +36,7 @@ __all__ = [
     "Regression",
     "Rows",
     "Sum",
+    "SumWhere",
     "Workload",
     "between",
     "count",

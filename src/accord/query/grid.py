@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from accord.errors import QueryError
 from accord.query.record import Point, Query, column_name, exact, number_text
+from accord.query.where import HasValue
 
 Kind: TypeAlias = Literal["number", "date", "timestamp"]
 MOST_CELLS = 2**40
@@ -42,8 +43,13 @@ class OnGrid(Query):
         return (self.column,)
 
     @cached_property
-    def span(self) -> int:
+    def cells(self) -> int:
+        """How many steps lie between the bounds: an engine gives every value an integer from 0 to this."""
         return int((self.high - self.low) / self.step)
+
+    @property
+    def span(self) -> int:
+        return self.cells
 
     @property
     def width(self) -> float:
@@ -51,15 +57,15 @@ class OnGrid(Query):
 
     @cached_property
     def inverse(self) -> float:
-        """1/step as a double, or a little less: so that FLOOR((x − low)·inverse + 0.5), in doubles, is at most `span` for every x < high.
+        """1/step as a double, or a little less: so that FLOOR((x − low)·inverse + 0.5), in doubles, is at most `cells` for every x < high.
 
         Rounding is monotone, so that it is enough to try the last double before `high`.
         """
         low, last = float(self.low), nextafter(float(self.high), -inf)
         inverse = float(1 / self.step)
         if last > low:
-            inverse = min(inverse, (self.span + 0.5) / (last - low))
-        while (last - low) * inverse + 0.5 >= self.span + 1:
+            inverse = min(inverse, (self.cells + 0.5) / (last - low))
+        while (last - low) * inverse + 0.5 >= self.cells + 1:
             inverse = nextafter(inverse * (1 - 2**-50), 0)
         return inverse
 
@@ -191,6 +197,7 @@ def _step(step: Any, kind: Kind) -> Fraction:
     return exact(step, "step") * (_DAY if kind == "date" else 1)
 
 
-def excluded(column: str, missing: Any) -> str | None:
-    """The column whose missing values are left out, if they are."""
-    return column if isinstance(missing, str) and missing == "exclude" else None
+def excluded(query: OnGrid, missing: Any) -> HasValue | None:
+    """The condition that leaves out whoever has no value, if they are left out."""
+    leave_out = isinstance(missing, str) and missing == "exclude"
+    return HasValue(query.column, query.kind) if leave_out else None

@@ -67,6 +67,10 @@ class Sum(Mean):
     def size(self, people: int) -> int:
         return people
 
+    @property
+    def origin(self) -> Fraction:
+        return self.low / self.step
+
     def finish(self, found: Sequence[Fraction], people: int) -> Answer:
         return float(people * (self.low + self.step * found[0]))
 
@@ -122,14 +126,8 @@ def mean(
     >>> mean("income", bounds=(0, 200_000)).label
     'mean of income'
     """
-    return part_of(
-        Mean(**_grid("mean", column, bounds, std, step, missing)),
-        where,
-        by,
-        keys,
-        membership,
-        excluded(column, missing),
-    )
+    asked = Mean(**_grid("mean", column, bounds, std, step, missing))
+    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
 
 
 def sum(
@@ -149,9 +147,8 @@ def sum(
     >>> sum("income", bounds=(0, 200_000)).unit
     'value'
     """
-    return part_of(
-        Sum(**_grid("sum", column, bounds, std, step, missing)), where, by, keys, membership, excluded(column, missing)
-    )
+    asked = Sum(**_grid("sum", column, bounds, std, step, missing))
+    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
 
 
 def rows(

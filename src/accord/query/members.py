@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from math import ceil
+from functools import cached_property
+from math import gcd
+from typing import Any
+
+import numpy as np
 
 from accord.query.means import Mean, Rows, Sum
 from accord.query.parts import Grouped
@@ -41,19 +45,67 @@ class MeanWhere(PresentMean):
 
 @dataclass(frozen=True)
 class SumWhere(Sum):
-    """The sum over the members of a private part, under replace: who is outside adds 0, which is a point of the grid."""
+    """The sum over the members of a private part, under replace. Who is outside adds 0, whatever the bounds.
+
+    A member adds low + q·step for the cell q of their value. That is a whole number of `quantum`s, and so is 0; integers are counted from the lower end of
+    all that one person may add, 0 included. So the declared bounds stay what they are, and an engine sees the declared grid alone.
+    """
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Of what one person may add."""
+        return min(Fraction(0), self.low), max(Fraction(0), self.high)
+
+    @cached_property
+    def quantum(self) -> Fraction:
+        """The largest number of which both `low` and `step` are whole multiples."""
+        low, step = abs(self.low), self.step
+        return Fraction(
+            gcd(low.numerator * step.denominator, step.numerator * low.denominator), low.denominator * step.denominator
+        )
+
+    @property
+    def span(self) -> int:
+        bottom, top = self.ends
+        return int((top - bottom) / self.quantum)
 
     @property
     def outside(self) -> int:
         """The integer of who is not a member."""
-        return int(-self.low / self.step)
+        return int(-self.ends[0] / self.quantum)
+
+    @property
+    def nowhere(self) -> int:
+        """Where who is not a member is counted, among the cells: after the last."""
+        return self.cells + 1
+
+    def integers(self, cells: Any) -> Any:
+        return np.where(cells == self.nowhere, self.outside, self.inside(cells.astype(object), 1))
+
+    def inside(self, cells: Any, people: Any) -> Any:
+        """The integers of so many members together, from the sum of their cells."""
+        return cells * int(self.step / self.quantum) + people * int((self.low - self.ends[0]) / self.quantum)
+
+    @property
+    def origin(self) -> Fraction:
+        return self.ends[0] / self.quantum
+
+    @property
+    def width(self) -> float:
+        bottom, top = self.ends
+        return float(top - bottom)
+
+    @property
+    def variance(self) -> float:
+        return (self.width / 2) ** 2  # a declared std is about members; who is outside adds 0, which may lie far away
+
+    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+        return float(people * (self.ends[0] + self.quantum * found[0]))
 
 
 @dataclass(frozen=True)
-class RowsWhere(Rows):
+class RowsWhere(Rows, SumWhere):
     """The number of rows of the members."""
-
-    outside = 0
 
 
 def under_replace(asked: Grouped) -> Query | None:
@@ -64,12 +116,8 @@ def under_replace(asked: Grouped) -> Query | None:
     known = {f.name: getattr(query, f.name) for f in fields(query)}
     if isinstance(query, Rows):
         return RowsWhere(**known)
-    if isinstance(query, Sum):  # the bounds are moved by less than a step, so that 0 is a point of the grid
-        low, high = min(0, -ceil(-query.low / query.step)), max(0, ceil(query.high / query.step))
-        missing = min(high, max(low, round(query.missing / query.step)))
-        return SumWhere(
-            **{**known, "low": low * query.step, "high": high * query.step, "missing": missing * query.step}
-        )
+    if isinstance(query, Sum):
+        return SumWhere(**known)
     if isinstance(query, Mean):
         return MeanWhere(**known)
     return None

@@ -181,7 +181,7 @@ def quantile(
     asked = Quantile(
         **on_grid("quantile", column, bounds, step, missing, POINTS, MOST_POINTS), ps=tuple(ps), listed=listed
     )
-    return part_of(asked, where, by, keys, membership, excluded(column, missing))
+    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
 
 
 def median(
@@ -220,14 +220,8 @@ def min(
     >>> min("age", bounds=(0, 120), step=1).points
     121
     """
-    return part_of(
-        Min(**on_grid("min", column, bounds, step, missing, POINTS, MOST_POINTS)),
-        where,
-        by,
-        keys,
-        membership,
-        excluded(column, missing),
-    )
+    asked = Min(**on_grid("min", column, bounds, step, missing, POINTS, MOST_POINTS))
+    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
 
 
 def max(
@@ -246,11 +240,5 @@ def max(
     >>> max("age", bounds=(0, 120), step=1).label
     'max of age'
     """
-    return part_of(
-        Max(**on_grid("max", column, bounds, step, missing, POINTS, MOST_POINTS)),
-        where,
-        by,
-        keys,
-        membership,
-        excluded(column, missing),
-    )
+    asked = Max(**on_grid("max", column, bounds, step, missing, POINTS, MOST_POINTS))
+    return part_of(asked, where, by, keys, membership, excluded(asked, missing))

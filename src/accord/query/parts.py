@@ -82,6 +82,8 @@ class Grouped(Query):
         return max(1, len(self.part.keys))
 
     def describe(self) -> dict[str, Any]:
+        if isinstance(self.query, Grouped):  # public groups, and in each of them who has a value
+            return {**self.query.query.describe(), "missing": "exclude", **self.part.describe()}
         return {**self.query.describe(), **self.part.describe()}
 
     def assumptions(self) -> list[str]:
@@ -145,19 +147,22 @@ def part_of(
     by: str | None,
     keys: Iterable[Any] | None,
     membership: str,
-    without_missing: str | None = None,
+    has_value: grammar.HasValue | None = None,
 ) -> Query:
-    """The question about a part of the people, if there is one. `without_missing`: only those who have a value in this column."""
+    """The question about a part of the people, if there is one. `has_value`: only those who have a value.
+
+    Who has one is never public, whatever is said about the groups: then it is a private part of each of them.
+    """
     if membership not in MEMBERSHIP:
         raise QueryError(
             f"membership={membership!r} is not offered. It is 'private' (who is in which group is a secret) or 'public' (everyone may know)."
         )
-    if where is None and by is None and without_missing is None:
+    if where is None and by is None:
         if keys is not None or membership != "private":
             raise QueryError(
                 "keys= and membership= are about groups. Add by= with the column of the groups, or where=."
             )
-        return query
+        return query if has_value is None else _with_value(query, has_value)
     if (by is None) != (keys is None):
         raise QueryError(
             f"by={by!r} needs keys=, the groups to answer about: declared, because groups taken from the data would tell who is there."
@@ -166,9 +171,12 @@ def part_of(
         )
     conditions = [] if where is None else [grammar.parse(where)]
     told = [] if where is None else [where]
-    if without_missing is not None:
-        conditions.append(grammar.Not(grammar.IsNull(without_missing)))
-        told.append(f"{without_missing} is not missing")
+    is_public = membership == "public"
+    if has_value is not None and is_public:
+        query = _with_value(query, has_value)
+    elif has_value is not None:
+        conditions.append(has_value)
+        told.append(_not_missing(has_value))
     condition = (
         None if not conditions else conditions[0] if len(conditions) == 1 else grammar.Both("AND", tuple(conditions))
     )
@@ -178,7 +186,16 @@ def part_of(
         raise QueryError(
             f"by={named!r} is what the rows of the answer call something of their own ({', '.join(_OWN)}). Rename the column."
         )
-    return Grouped(query, Part(" and ".join(told) or None, condition, named, given, membership == "public"))
+    return Grouped(query, Part(" and ".join(told) or None, condition, named, given, is_public))
+
+
+def _with_value(query: Query, has_value: grammar.HasValue) -> Grouped:
+    """The question about those who have a value; who does is private."""
+    return Grouped(query, Part(_not_missing(has_value), has_value, None, (), False))
+
+
+def _not_missing(has_value: grammar.HasValue) -> str:
+    return f"{has_value.column} is not missing"
 
 
 def keys_of(given: Any) -> tuple[Any, ...]:

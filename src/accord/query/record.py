@@ -137,6 +137,15 @@ class Additive(Query):
         """The largest mean square of what one person adds, counted from the middle: what leaving people out at random makes of the error."""
         return self.idle
 
+    def integers(self, cells: Any) -> Any:
+        """What one person adds at each of these cells."""
+        return cells
+
+    @property
+    def origin(self) -> Fraction:
+        """What the integer 0 stands for, in units of the integer 1: sums and counts are counted from zero."""
+        return Fraction(0)
+
     @property
     def complement(self) -> bool:
         """Whether two outputs always add up to everyone, so that one noise serves both."""

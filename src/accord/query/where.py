@@ -44,6 +44,14 @@ class IsNull:
 
 
 @dataclass(frozen=True)
+class HasValue:
+    """Whether a question finds a value in a column: of missing="exclude". It cannot be written in `where=`."""
+
+    column: str
+    kind: Literal["number", "date", "timestamp"]
+
+
+@dataclass(frozen=True)
 class Not:
     inner: Condition
 
@@ -56,7 +64,7 @@ class Both:
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Compare | In | IsNull | Not | Both
+Condition: TypeAlias = Compare | In | IsNull | HasValue | Not | Both
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -92,7 +100,7 @@ def parse(text: str) -> Condition:
 def columns(condition: Condition) -> Iterator[str]:
     """The columns that a condition reads."""
     match condition:
-        case Compare(column) | In(column) | IsNull(column):
+        case Compare(column) | In(column) | IsNull(column) | HasValue(column):
             yield column
         case Not(inner):
             yield from columns(inner)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import accord
-from accord.engines import Within
 from accord.errors import PlanError
 from accord.mechanisms import ALL
 from accord.planning import Plan
@@ -177,8 +176,8 @@ def cut(
 
     @cache
     def one(k: int) -> accord.Table:
-        part = Within(whole._engine, whole._sql.within(whole._engine.source, "which", k))
-        return accord.Table(part, whole._levels, whole.user, neighbors, whole.level_column, roster)
+        own = f"{whole._sql.column('which')} = {k}"
+        return accord.Table(whole._engine, whole._levels, whole.user, neighbors, whole.level_column, roster, own)
 
     return one
 

@@ -67,9 +67,8 @@ def check(
     query = asked(algorithm, table, columns, rows)
     start = perf_counter()
     seed = secrets.randbelow(10**6) if seed is None else seed
-    wanted = ", ".join(table._sql.quote(c) for c in query.columns)
     with table._rows(None, query) as (source, _, _):
-        people = table._engine.rows(f"SELECT {wanted} FROM {source} AS people", rows)
+        people = table._engine.rows(source, query.columns, rows)
     pairs = list(_pairs(people, np.random.default_rng(seed)))
     if not pairs:
         raise QueryError("the table has no rows. Check the algorithm on a few people at least.")

@@ -1,0 +1,372 @@
+"""Ways in which somebody once lost more than they were promised. Each of these tests failed before it was mended."""
+
+import datetime
+import re
+import subprocess
+import sys
+from decimal import Decimal
+from math import inf, nan
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import accord
+from accord.errors import AccordError, QueryError, SourceError, SpecError
+from accord.lab.audit.laws import Words
+from accord.sampling import asked
+
+INCOME = (0, 100)
+
+
+# ---- who is kept at random ---------------------------------------------------------------------------------------------------
+
+
+def kept_rows(table, word):
+    """Whose rows an algorithm gets, where everyone has this random word."""
+    query = asked(lambda rows, epsilon: 0, table, ["x"], "numpy")
+    plan = accord.plan(table.spec(), query, "sample", t="max")
+    words = Words(np.full(table.spec().total, word, dtype=np.uint64))
+    return sorted(table._sampled(query, None, plan.calibration.keep, words)[:, 0].tolist()), plan
+
+
+@pytest.mark.parametrize("people", [40, 80, 400])
+def test_with_user_everyone_is_kept_by_the_chance_of_their_own_level(people):
+    """With more than 64 levels the chance was written into a column that had the level already, and the level was taken for the chance."""
+    levels = (np.arange(people) + 1) / 1000
+    table = accord.table({"id": np.arange(people), "x": np.arange(float(people)), "e": levels}, epsilon="e", user="id")
+    _, plan = kept_rows(table, 0)
+    for k in (0, people // 2, people - 2):
+        word = int(plan.calibration.keep[k])
+        assert kept_rows(table, word)[0] == [float(j) for j in range(people) if int(plan.calibration.keep[j]) > word]
+
+
+def test_a_regression_by_sample_keeps_people_by_their_chance():
+    """The same for Summaries: a person who is hardly ever kept does not move the answer when all random words are as large as can be."""
+    n = 90
+    columns = {"id": np.arange(n), "x": np.linspace(0, 1, n), "y": np.linspace(0, 1, n), "e": (np.arange(n) + 1) / 100}
+    query = accord.regression("y", ["x"], bounds={"y": (0, 1), "x": (0, 1)})
+    table = accord.table(columns, epsilon="e", user="id")
+    plan = table.plan(query, "sample", t="max")
+    words = Words(np.full(n, 2**63 - 1, dtype=np.uint64))
+    (summary,) = table._summaries(query, thinning=(plan.calibration.keep, words))
+    assert list(summary.rows())[:-1] == [[0] * 5] * (n - 1) and list(summary.rows())[-1][-1] == 1
+
+
+def test_who_has_less_left_in_another_table_is_kept_by_what_they_have_left(tmp_path):
+    """Somebody strict in one table was kept for certain in another where they were public."""
+    ledger = accord.Ledger(tmp_path / "ledger.db")
+    n = 20
+    open_levels = np.array([inf] * 2 + [1.0] * (n - 2))
+    everyone = {"id": np.arange(n), "x": np.arange(float(n)), "x2": np.arange(float(n))}
+    table = accord.table({**everyone, "e": open_levels}, epsilon="e", user="id")
+    strict = accord.table({"id": np.array([0]), "e": np.array([0.1])}, epsilon="e", user="id")
+    ledger.register(table, "people")
+    ledger.register(strict, "strict")
+    line = accord.regression("x", ["x2"], bounds={"x": (0, n), "x2": (0, n)})
+    for query in (asked(lambda rows, e: 0, table, ["x"], "numpy"), line):
+        plan = accord.plan(ledger.remaining(table), query, "sample", 0.1, t="max")
+        assert plan.spec.levels[0] <= 0.1
+        left = ledger._reserve(table, plan).left
+        chance = int(plan.calibration.keep[0])
+        for word, there in ((chance - 1, 1), (chance, 0), (2**63 - 1, 0)):
+            words = Words(np.full(n, word, dtype=np.uint64))
+            if query is line:
+                (summary,) = table._summaries(query, left, thinning=(plan.calibration.keep, words))
+                kept = next(summary.rows())[-1]
+            else:
+                kept = table._sampled(query, left, plan.calibration.keep, words)[:, 0].tolist().count(0.0)
+            assert kept == there
+
+
+# ---- who lacks a value -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", [accord.mean, accord.sum, accord.median, accord.min, accord.max])
+@pytest.mark.parametrize("user", [None, "id"])
+def test_who_lacks_a_value_is_not_public_in_public_groups(ask, user, tmp_path):
+    """Plans, receipts and ledgers told how many people of a public group had a value."""
+
+    def world(missing):
+        x = np.full(200, 50.0)
+        x[3] = nan if missing else 50.0
+        columns = {"id": np.arange(200), "x": x, "g": np.arange(200) % 2, "e": np.full(200, 5.0)}
+        return accord.table(columns, epsilon="e", user=user)
+
+    for part in ({"by": "g", "keys": [0, 1]}, {"where": "g = 1"}, {"where": "g = 1", "by": "g", "keys": [0, 1]}):
+        query = ask("x", INCOME, step=1, missing="exclude", membership="public", **part)
+        seen = []
+        for missing in (False, True):
+            table = world(missing)
+            plan = table.plan(query)
+            release = table.release(plan)
+            receipt = re.sub(r"'(time|value|rmse|few|interval)': [^,]*,", "", str(release.receipt()["query"]))
+            assert "exclude" in receipt and "200" not in receipt
+            seen.append((str(plan), plan.charges, plan.spec, {k: p.spec for k, p in plan.plans.items() if p}))
+            if user is not None:
+                ledger = accord.Ledger(
+                    tmp_path / f"{ask.__name__}-{missing}-{len(part)}-{'by' in part}.db", key="k" * 16
+                )
+                ledger.register(table, "people")
+                table.release(table.plan(query, share=0.5), ledger=ledger)
+                seen[-1] += ([(a.table, a.level, a.people, a.spent) for a in ledger.accounts()],)
+        assert seen[0] == seen[1]
+        assert {spec.total for spec in seen[0][3].values()} <= {100}
+
+
+def test_that_somebody_lacks_a_value_cannot_be_declared_public():
+    with pytest.raises(QueryError, match="are about groups"):
+        accord.mean("x", INCOME, missing="exclude", membership="public")
+
+
+def test_the_mean_of_a_public_group_leaves_out_who_lacks_a_value():
+    columns = {"x": np.array([10.0, 30.0, nan, 90.0]), "g": np.array([0, 0, 0, 1]), "e": np.full(4, inf)}
+    table = accord.table(columns, epsilon="e")
+    query = accord.mean("x", INCOME, step=1, missing="exclude", by="g", keys=[0, 1], membership="public")
+    assert [row["value"] for row in table.release(query).value] == [20.0, 90.0]
+
+
+# ---- conversions that could fail ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", ["numpy", "pandas", "arrow"])
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["1", "2", "three"]),
+        pa.array([datetime.date(2020, 1, 1)] * 3).cast(pa.int32()).cast(pa.date32()),
+        pa.array([1, 7_000_000, None], pa.int32()).cast(pa.date32()),  # the year 21135
+        pa.array([2**62, -(2**62), None], pa.timestamp("us")),
+        pa.array([2**63 - 1, 0, None], pa.timestamp("us")),  # infinite
+        pa.array([Decimal("1e37"), Decimal(1), None], pa.decimal128(38, 0)),
+        pa.array([True, None, False]),
+        pa.array(["a", None, "b"]).dictionary_encode(),
+        pa.array([0, 86_399_999_999, None], pa.time64("us")),
+        pa.array([[1], None, [2, 3]]),
+        pa.array([b"\xff", None, b""]),
+    ],
+    ids=lambda column: str(column.type).split("(")[0].split("<")[0],
+)
+def test_nobodys_value_decides_whether_an_algorithm_is_run(rows, column):
+    if rows == "numpy" and (
+        pa.types.is_time(column.type) or pa.types.is_list(column.type) or pa.types.is_binary(column.type)
+    ):
+        with pytest.raises(QueryError, match="rows='numpy'"):  # by its type, before anything is read
+            accord.sample(lambda rows, epsilon: 7, accord.table(pa.table({"v": column}), epsilon=1.0), rows=rows)
+        return
+    for k in range(3):  # everyone's value, everyone's turn
+        table = accord.table(pa.table({"v": column.take(pa.array([k] * 3))}), epsilon=1.0)
+        assert accord.sample(lambda rows, epsilon: 7, table, rows=rows).value == 7
+
+
+def test_text_among_numbers_is_missing():
+    table = accord.table({"v": ["1", "two", "3"], "e": [inf] * 3}, epsilon="e")
+    rows = accord.sample(lambda rows, epsilon: rows[:, 0].tolist(), table, rows="numpy").value
+    assert rows[0] == 1 and np.isnan(rows[1]) and rows[2] == 3
+
+
+def test_a_sum_with_a_condition_keeps_its_declared_bounds():
+    """The bounds were widened to 0, by which an engine's integers could overflow, and the lower bound was lost."""
+    query = accord.sum("x", (1, 10.5), where="k = 1")
+    table = accord.table({"x": np.full(7, 0.2), "k": np.full(7, 1), "e": np.full(7, inf)}, epsilon="e")
+    release = table.release(query)
+    assert release.value == pytest.approx(7.0) and release.receipt()["query"]["bounds"] == ["1", "10.5"]
+    far = accord.sum("x", (1e10, 1e10 + 1000), step=1e-9, where="k = 1")
+    columns = {"x": np.array([1e10 + 7.0, 1e10]), "k": np.array([1, 0]), "e": np.full(2, inf)}
+    assert accord.table(columns, epsilon="e").release(far).value == 1e10 + 7
+
+
+@pytest.mark.parametrize("bounds", [(1, 10.5), (-3, 2), (-9, -2), (0, 4), (0.1, 0.7)])
+@pytest.mark.parametrize("mechanism", ["minimum", "affine", "mix", "stretch", "sample"])
+def test_a_sum_with_a_condition_is_the_sum_of_its_members(bounds, mechanism):
+    """With levels so large that there is hardly any noise."""
+    rng = np.random.default_rng(1)
+    x, k = rng.uniform(*bounds, 50), rng.integers(0, 2, 50)
+    table = accord.table({"x": x, "k": k, "e": np.full(50, 900_000.0)}, epsilon="e")
+    query = accord.sum("x", bounds, where="k = 1")
+    assert table.release(query, mechanism).value == pytest.approx(x[k == 1].sum(), abs=0.02 * 50)
+
+
+# ---- kinds of columns --------------------------------------------------------------------------------------------------------
+
+
+def kind_of(source):
+    return accord.table(source, epsilon=1.0).columns["b"]
+
+
+def test_one_missing_value_does_not_change_what_kind_a_column_is():
+    assert kind_of({"b": np.array([True, False])}) == kind_of({"b": np.array([True, None])})
+    assert kind_of({"b": [True, False]}) == kind_of({"b": [True, None]}) == kind_of({"b": []}) == kind_of({"b": ["a"]})
+    assert kind_of(pd.DataFrame({"b": [True, False]})) == kind_of(pd.DataFrame({"b": [True, None]}))
+    hidden = np.ma.array([True, False], mask=[False, True])
+    assert kind_of({"b": hidden}) == kind_of({"b": np.ma.array([True, False])})
+    assert kind_of({"b": [1, 2]}) == kind_of({"b": [None, 2]}) == kind_of({"b": [None, None]})
+
+
+@pytest.mark.parametrize("make", [np.array, list, pd.Series, np.ma.array], ids=lambda make: make.__name__)
+def test_a_missing_boolean_moves_nobody_else(make):
+    """Whatever is asked of a column of true and false, it is refused or answered alike when somebody's value is missing."""
+    questions = [
+        accord.count("b = TRUE"),
+        accord.count("b = 'True'"),
+        accord.count("b > 0.5"),
+        accord.count("b IS NULL"),
+        accord.mean("b", (0, 1), step=1, missing=0),
+        accord.histogram("b", categories=[True, False]),
+        accord.histogram("b", categories=["True", "False"]),
+        accord.median("b", (0, 1), step=1),
+        accord.count(by="b", keys=[True, False]),
+    ]
+    for query in questions:
+        sums = []
+        for values in ([True, True, False, True], [True, True, False, None]):
+            source = {"b": make(values), "e": np.ones(4)}
+            source = pd.DataFrame(source) if make is pd.Series else source
+            table = accord.table(source, epsilon="e")
+            sums.append([s.weighted(np.array([1])) for s in table._summaries(query)])
+        assert sum(abs(a - b) for one, other in zip(*sums, strict=True) for a, b in zip(one, other, strict=True)) <= 1
+
+
+def test_the_last_person_of_a_list_takes_no_kind_along():
+    roster = accord.Spec.from_groups({1.0: 9})
+    for value in ("a", 1, True, None):
+        for values in ([value], []):
+            columns = {"v": values, "e": [1.0] * len(values)}
+            table = accord.table(columns, epsilon="e", neighbors="add-remove", roster=roster)
+            table.release(accord.histogram("v", categories=["a", "b"]), "minimum")
+            table.release(accord.mean("v", (0, 1)), "minimum")
+
+
+# ---- levels ------------------------------------------------------------------------------------------------------------------
+
+JUST_BELOW = "0.29999999999999999999"
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        pa.array([Decimal(JUST_BELOW)], pa.decimal128(38, 20)),
+        pa.array([JUST_BELOW]).cast(pa.decimal256(60, 20)) if hasattr(pa, "decimal256") else None,
+        np.array([Decimal(JUST_BELOW)], dtype=object),
+        [Decimal(JUST_BELOW)],
+        [JUST_BELOW],
+        ["2.9999999999999999e-1"],
+    ],
+    ids=["decimal128", "decimal256", "objects", "list", "text", "exponent"],
+)
+def test_no_level_is_rounded_up(levels, tmp_path):
+    source = pa.table({"e": levels}) if isinstance(levels, pa.Array | pa.ChunkedArray) else {"e": levels}
+    try:
+        spec = accord.table(source, epsilon="e").spec()
+    except AccordError:
+        return  # refused is no promise broken
+    assert spec.micro.tolist() == [299_999]
+
+
+def test_no_declared_level_is_rounded_up(tmp_path):
+    below = Decimal(JUST_BELOW)
+    assert accord.Spec.of([below]).micro.tolist() == [299_999]
+    assert accord.Spec.from_groups({below: 3}).micro.tolist() == [299_999]
+    people = {"t": ["a"], "x": [1.0]}
+    assert accord.table(people, epsilon="t", tiers={"a": below}).spec().micro.tolist() == [299_999]
+    assert accord.table(people, epsilon=below).spec().micro.tolist() == [299_999]
+    assert accord.table({"e": [None]}, epsilon="e", default=below).spec().micro.tolist() == [299_999]
+    (tmp_path / "p.csv").write_text(f"e,x\n{JUST_BELOW},1\n")
+    assert accord.table(tmp_path / "p.csv", epsilon="e").spec().micro.tolist() == [299_999]
+    assert accord.table(people, epsilon=JUST_BELOW).spec().micro.tolist() == [299_999]
+    plan = accord.plan(accord.Spec.of([1.0] * 9), accord.mean("x", (0, 1)), "minimum", Decimal(JUST_BELOW))
+    assert dict(plan.charges) == {1.0: 0.299999}
+
+
+# ---- people ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ids", [["7", " 7"], ["7", "7.0"], ["é", "e\u0301"], ["a", "a\t"], ["\ufeffa", "a"]])
+def test_who_is_one_person_for_a_ledger_is_one_for_a_table(ids, tmp_path):
+    """They were one account and two people, of whom each could be read at the whole level."""
+    for source in (
+        pa.table({"id": ids, "e": [0.5, 1.0], "x": [1.0, 2.0]}),
+        {"id": ids, "e": [0.5, 1.0], "x": [1.0, 2.0]},
+    ):
+        table = accord.table(source, epsilon="e", user="id")
+        assert table.spec() == accord.Spec.of([0.5])
+        ledger = accord.Ledger(tmp_path / f"{type(source).__name__}.db")
+        assert ledger.register(table, "people").people == 1
+        assert accord.sample(lambda rows, epsilon: rows.num_rows, table, columns=["x"]).value == 0
+
+
+def test_a_buffer_that_changes_is_noticed(tmp_path):
+    """Arrow can lie on a NumPy array: what was booked was what had been read before it changed."""
+    levels = np.array([0.05, 0.5])
+    table = accord.table(pa.table({"id": [1, 2], "x": [1.0, 2.0], "e": levels}), epsilon="e", user="id")
+    ledger = accord.Ledger(tmp_path / "ledger.db")
+    ledger.register(table, "people")
+    assert ledger.remaining(table).levels == (0.05, 0.5)
+    levels[:] = [0.5, 0.05]
+    with pytest.raises(AccordError, match="not as it was registered"):
+        table.release(accord.mean("x", (0, 4)), "proportional", share=0.5, ledger=ledger)
+
+
+# ---- other people's connections ----------------------------------------------------------------------------------------------
+
+MACROS = (
+    "floor(x) AS 500.0",
+    '"+"(a, b) AS 7',
+    "count_star() AS 3",
+    "sum(x) AS 9",
+    '">="(a, b) AS true',
+    "isfinite(x) AS false",
+)
+
+
+@pytest.mark.parametrize("macro", MACROS)
+def test_functions_of_somebody_elses_connection_are_not_used(macro):
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT range AS x, 1.0 AS e FROM range(10)")
+    connection.execute(f"CREATE MACRO {macro}")
+    table = accord.table(relation, epsilon="e")
+    query = accord.sum("x", (0, 9), step=1)
+    assert table.spec() == accord.Spec.from_groups({1.0: 10})
+    assert table._summary(query).weighted(np.array([1])) == [45]
+
+
+def test_settings_of_somebody_elses_connection_are_not_used():
+    connection = duckdb.connect(config={"default_collation": "nocase"})
+    table = accord.table(connection.sql("SELECT unnest(['a', 'A']) AS id, 1.0 AS e"), epsilon="e", user="id")
+    assert table.spec().total == 2
+
+
+def test_a_relation_whose_connection_is_closed_is_refused_in_words():
+    connection = duckdb.connect()
+    relation = connection.sql("SELECT 1.0 AS x, 1.0 AS e")
+    opened = accord.table(relation, epsilon="e")
+    connection.close()
+    for attempt in (lambda: accord.table(relation, epsilon="e").spec(), opened.spec):
+        with pytest.raises(SourceError, match=r"^cannot read the relation \("):
+            attempt()
+
+
+def test_an_address_of_spark_without_a_table_is_refused_at_once():
+    command = [sys.executable, "-m", "accord.cli", "release", "spark://", "count", "--epsilon", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1 and "does not say which table" in done.stderr
+
+
+def test_a_level_that_is_not_a_number_is_refused():
+    for level in ("1e400", "9" * 400, "1_0", "0x1", "1,5"):
+        with pytest.raises(SpecError, match="NaN or not a number"):
+            accord.table({"e": [level], "x": [1.0]}, epsilon="e").spec()
+
+
+def test_the_example_with_opendp_bears_a_missing_income():
+    page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(import accord\nimport numpy.*?opendp.*?)\npeople = accord", page, re.DOTALL)
+    names = {}
+    exec(block, names)
+    for odd in (nan, inf, -inf, 1e308):
+        table = accord.table({"income": np.array([5.0, odd]), "e": np.ones(2)}, epsilon="e")
+        release = accord.sample(names["clamped_sum"], table, columns=["income"], rows="numpy")
+        assert isinstance(release.value, float) and np.isfinite(release.value)
