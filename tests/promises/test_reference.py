@@ -1,0 +1,618 @@
+"""What accord reads, keeps and charges is what a second, plain reckoning of the same rows says: on every engine, bit for bit.
+
+The reference (accord/lab/audit/reference.py) shares no code with the rest. Where it is made wrong on purpose, the comparison fails.
+"""
+
+import ast
+import csv
+import sys
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from math import exp, expm1, inf, log, nan, nextafter
+from pathlib import Path
+from random import Random
+from types import ModuleType
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from engines.test_postgres import at, fill, make
+from engines.test_spark import session  # noqa: F401  a local cluster
+from ledger.conftest import postgres_server, postgres_url  # noqa: F401  a server for this module
+
+import accord
+from accord.errors import QueryError, SourceError, SpecError
+from accord.lab.audit import reference
+from accord.mechanisms.sample import SURE
+from accord.spec import PUBLIC
+
+TYPES = {
+    "id": ("text", pa.string()),
+    "k": ("bigint", pa.int64()),
+    "f": ("double precision", pa.float64()),
+    "x": ("double precision", pa.float64()),
+    "z": ("double precision", pa.float64()),
+    "n": ("numeric(9, 3)", pa.decimal128(9, 3)),
+    "i": ("bigint", pa.int64()),
+    "b": ("boolean", pa.bool_()),
+    "c": ("text", pa.string()),
+    "g": ("bigint", pa.int64()),
+    "d": ("date", pa.date32()),
+    "t": ("timestamp", pa.timestamp("us")),
+    "e": ("double precision", pa.float64()),
+    "level": ("numeric(12, 8)", pa.decimal128(12, 8)),
+    "tier": ("text", pa.string()),
+}
+TIERS = {"strict": 0.1, "plain": 1, "open": inf, "never": 0}
+ODD = [None, nan, inf, -inf, 1e300, -1e300, 5e-324, -0.0]
+ENDS = [0.0, 100.0, nextafter(100.0, 0), nextafter(0.0, -1), nextafter(100.0, 101), -1e9, 1e9, 2.0**62]
+HALVES = [0.5, 1.5, 99.5, nextafter(0.5, 0), nextafter(99.5, 100), 49.5, 2.0009765625, 2.49951171875]
+NAMES = ["7", " 7", "7.0", "7.00\n", "\u00e9", "e\u0301", "a\u00a0", "a", "A", "\ufeffA", "v.0.0", "7 .0", "it's", ".0", "70", "7.05",
+         "\u212b", "\u00c5", "\ufb01", "fi", "\u20037", "7\x0b", "7\n.0", "-0", "0.0", "\u200b7", "\r7\r\n", "\u1100\u1161", "\uac00"]  # fmt: skip
+DAYS = [None, date(2020, 1, 1), date(2020, 1, 31), date(2020, 2, 1), date(1969, 12, 31), date(2400, 2, 29)]
+MOMENTS = [
+    None,
+    datetime(2020, 1, 1),
+    datetime(2020, 1, 1, 0, 0, 0, 500_000),
+    datetime(2020, 1, 1, 23, 59, 59, 999_999),
+    datetime(1969, 12, 31, 23, 59, 59, 999_999),
+]
+LEVELS = [0.1, 0.29, 1.0, 2.5, inf, 1.1, 1e6]
+NEARLY_NOTHING = [0.0, 1e-9, 0.000001, 0.00000099]
+EXACT = ["0.10000000", "0.29999999", "1.00000000", "0.00000199", "2.50000000", "7.00000001"]
+
+
+def table_of(seed, rows=70):
+    """A random table, as a list of rows."""
+    pick = Random(seed)
+
+    def row():
+        return {
+            "id": pick.choice(NAMES),
+            "k": pick.randrange(20),
+            "f": pick.choice([0.0, -0.0, 1.0, 2.5, 3.0, 1e15, 0.1, -7.0, 2.0**53]),
+            "x": pick.choice([*ODD, *ENDS, *HALVES]) if pick.random() < 0.6 else round(pick.uniform(-9, 110), 3),
+            "z": pick.choice(ODD) if pick.random() < 0.1 else pick.uniform(-1, 3),
+            "n": pick.choice([None, Decimal(pick.randrange(-2000, 5000)) / 1000]),
+            "i": pick.choice([None, 0, 1, 2, 3, -1, 2**53 + 1]),
+            "b": pick.choice([None, True, False]),
+            "c": pick.choice([None, "u", "v", "V", "it's", "u ", 'a "b"']),
+            "g": pick.choice([None, 1, 2, 3]),
+            "d": pick.choice(DAYS),
+            "t": pick.choice(MOMENTS),
+            "e": pick.choice(LEVELS if pick.random() < 0.9 else NEARLY_NOTHING),
+            "level": Decimal(pick.choice(EXACT)),
+            "tier": pick.choice([*TIERS, None] if pick.random() < 0.2 else ["plain", "open"]),
+        }
+
+    return [row() for _ in range(rows)]
+
+
+def asked(statistic, **given):
+    return {"statistic": statistic, **given}
+
+
+X = {"column": "x", "bounds": (0, 100), "step": 1}
+AROUND = {"column": "x", "bounds": (-1, 3), "step": 0.5}
+PARTS = {
+    "everyone": {},
+    "where": {"where": "NOT (i = 1 OR c = 'u') AND (x < 50 OR x IS NULL)"},
+    "by": {"by": "g", "keys": [3, 1]},
+    "where and by": {"where": "b <> FALSE OR c IN ('v', 'it''s')", "by": "c", "keys": ["u", "it's", "v", "nobody"]},
+}
+STATISTICS = {
+    "mean": asked("mean", **X),
+    "mean of many cells": asked("mean", column="x", bounds=(0.1, 32)),
+    "mean, missing is 7": asked("mean", **X, missing=7.5),
+    "mean of those who have one": asked("mean", **AROUND, missing="exclude"),
+    "mean of decimals": asked("mean", column="n", bounds=(-1, 3), step=0.001),
+    "mean of whole numbers": asked("mean", column="i", bounds=(0, 4)),
+    "sum": asked("sum", **AROUND),
+    "sum from above zero": asked("sum", column="x", bounds=(7, 100), step=0.5, missing=7),
+    "sum of those who have one": asked("sum", column="x", bounds=(-9, -1), step=1, missing="exclude"),
+    "count": asked("count"),
+    "edges": asked("histogram", column="x", edges=[0, 0.5, 50, 99.5, 100]),
+    "edges, missing apart": asked("histogram", column="n", edges=[-1, 0.1, 1], missing="unknown"),
+    "categories": asked("histogram", column="c", categories=["v", "u", "it's"]),
+    "categories, others with u": asked("histogram", column="c", categories=["v", "u"], missing="u"),
+    "numbers as categories": asked("histogram", column="i", categories=[1, 0], missing=-5),
+    "median": asked("median", **X),
+    "median of many points": asked("median", column="x", bounds=(-1, 3)),
+    "quantiles": asked("quantile", p=[0.25, 0.75], **AROUND, missing=3),
+    "min": asked("min", **X, missing=100),
+    "max": asked("max", **AROUND, missing="exclude"),
+    "regression": asked(
+        "regression",
+        target="x",
+        features=["c", "z", "i"],
+        bounds={"x": (0, 100), "z": (-0.1, 0.3), "i": (0, 3)},
+        categories={"c": ["u", "v", "it's"]},
+    ),
+}
+OTHERS = {
+    "count where": asked("count", where="x >= 0.5 AND NOT c = 'u' OR n = 0.125"),
+    "count of missing": asked("count", where="x IS NULL OR n IS NOT NULL AND NOT i IS NULL"),
+    "count by value": asked("count", where="i IN (1, 2) AND i NOT IN (2, 3) OR NOT x <= 2.5e0"),
+    "count of true": asked("count", where="NOT b = TRUE"),
+    "count of days": asked("count", where="d >= '2020-01-31' OR t < '1970-01-01' OR t = '2020-01-01 00:00:00.5'"),
+    "median of days": asked("median", column="d", bounds=(date(2020, 1, 1), date(2020, 3, 1))),
+    "days of moments": asked("median", column="t", bounds=(date(2019, 12, 1), date(2020, 3, 1)), missing="exclude"),
+    "quantile of moments": asked(
+        "quantile",
+        column="t",
+        p=0.25,
+        bounds=(datetime(2020, 1, 1), datetime(2020, 1, 2)),
+        step=timedelta(seconds=1),
+        missing=datetime(2020, 1, 1, 6),
+    ),
+}
+ROWS = {"rows": asked("rows", max=3)}
+OPENED = {
+    "levels": {"epsilon": "e"},
+    "levels of people": {"epsilon": "e", "user": "id"},
+    "decimals of people": {"epsilon": "level", "user": "k"},
+    "tiers": {"epsilon": "tier", "tiers": TIERS, "default": "strict"},
+    "tiers of people": {"epsilon": "tier", "tiers": TIERS, "default": 0.3, "user": "f"},
+    "one level": {"epsilon": 0.5, "user": "id"},
+    "who is there is private": {"epsilon": "e", "neighbors": "add-remove"},
+    "people who are there": {"epsilon": "e", "user": "id", "neighbors": "add-remove"},
+}
+ANYBODY = accord.Spec.of([1.0] * 3)
+ROSTER = {0.1: 90, 0.29: 90, 1.0: 90, inf: 90}
+
+
+def questions(opened):
+    """Every statistic about every part, as far as the table can be asked."""
+    named = ROWS if "user" in OPENED[opened] else {}
+    yield from OTHERS.items()
+    for name, question in (STATISTICS | named).items():
+        for part, given in PARTS.items():
+            yield f"{name}, {part}", {**question, **given}
+
+
+# ---- accord and the reference, brought to one form -------------------------------------------------------------------
+
+
+def in_accord(question):
+    return getattr(accord, question["statistic"])(**{k: v for k, v in question.items() if k != "statistic"})
+
+
+def level_in_reference(micro):
+    return inf if micro == PUBLIC else micro
+
+
+def spec_in_accord(spec):
+    levels = dict(zip(map(level_in_reference, spec.micro.tolist()), spec.people.tolist(), strict=True))
+    return levels, spec.opted_out
+
+
+def summaries(table, query, each=False):
+    """What accord reads for a plan: for each group {level: {output: amount}}, without zeros."""
+    levels = [level_in_reference(micro) for micro in table.spec().micro.tolist()]
+    made = []
+    for summary in table._summaries(query, by_cell=each):
+        sums = {}
+        entries = (column.tolist() for column in (summary.level, summary.output, summary.amount))
+        for level, output, amount in zip(*entries, strict=True):
+            row = sums.setdefault(levels[level], {})
+            row[output] = row.get(output, 0) + amount
+        rows = {level: {k: a for k, a in row.items() if a} for level, row in sums.items()}
+        made.append({level: row for level, row in rows.items() if row})
+    return made
+
+
+def opened_in_accord(source, opened):
+    how = OPENED[opened]
+    roster = {"roster": accord.Spec.from_groups(ROSTER)} if "neighbors" in how else {}
+    return accord.table(source, **how, **roster)
+
+
+def people_in_reference(rows, opened, module=reference):
+    how = {name: value for name, value in OPENED[opened].items() if name != "neighbors"}
+    roster = {"roster": [module.millionths(level) for level in ROSTER]} if "neighbors" in OPENED[opened] else {}
+    return module.people(rows, **how, **roster)
+
+
+def as_typed(rows):
+    return rows
+
+
+def as_text(rows):
+    """As a file without types holds them."""
+    return [{name: None if value is None else str(value) for name, value in row.items()} for row in rows]
+
+
+def as_objects(rows):
+    """As lists hold them, in which NaN is missing."""
+    return as_text({name: None if value != value else value for name, value in row.items()} for row in rows)
+
+
+@cache
+def expected(seed, opened, kept=as_typed):
+    """By the reference: the Spec, and the integers of every question."""
+    people = people_in_reference(kept(table_of(seed)), opened)
+    neighbors = OPENED[opened].get("neighbors", "replace")
+    return reference.spec(people), {
+        name: reference.summary(question, people, neighbors) for name, question in questions(opened)
+    }
+
+
+@cache
+def planned(name, opened):
+    """The question as a plan answers it: that depends on nobody."""
+    question = dict(questions(opened))[name]
+    return accord.plan(ANYBODY, in_accord(question), neighbors=OPENED[opened].get("neighbors", "replace")).query
+
+
+def differences(source, seed, opened, kept=as_typed, only=lambda place: True):
+    """Which questions accord and the reference answer differently."""
+    spec, integers = expected(seed, opened, kept)
+    table = opened_in_accord(source, opened)
+    found = [] if "neighbors" in OPENED[opened] or spec_in_accord(table.spec()) == spec else ["spec"]
+    for place, (name, _) in enumerate(questions(opened)):
+        if only(place) and summaries(table, planned(name, opened)) != integers[name]:
+            found.append(name)
+    return found
+
+
+def arrow(rows, folder=None):
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, (_, kind) in TYPES.items()})
+
+
+def pandas(rows, folder):
+    return arrow(rows).to_pandas()
+
+
+def relation(rows, folder):
+    return duckdb.connect().from_arrow(arrow(rows))
+
+
+def parquet(rows, folder):
+    pq.write_table(arrow(rows), folder / "people.parquet", row_group_size=9)
+    return folder / "people.parquet"
+
+
+def text(rows, folder):
+    """A CSV file, in which nothing has a type."""
+    with (folder / "people.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, TYPES)
+        writer.writeheader()
+        writer.writerows(rows)
+    return folder / "people.csv"
+
+
+def lists(rows, folder):
+    return {name: [row[name] for row in rows] for name in TYPES}
+
+
+FORMS = {arrow: as_typed, parquet: as_typed, relation: as_typed, pandas: as_typed, text: as_text, lists: as_objects}
+
+
+def some(of, count):
+    """Every `count`-th question: forms and ways of opening a table share all of them."""
+    return lambda place: place % count == of
+
+
+@pytest.mark.parametrize("opened", OPENED)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_in_duckdb(form, opened, tmp_path):
+    only = some((2 * [*FORMS].index(form) + [*OPENED].index(opened)) % 12, 12)
+    with np.errstate(invalid="ignore"):  # NaN in a list
+        assert differences(form(table_of(1), tmp_path), 1, opened, FORMS[form], only) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened", OPENED)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_many_tables_in_duckdb(form, opened, tmp_path):
+    with np.errstate(invalid="ignore"):
+        for seed in range(2, 6):
+            assert differences(form(table_of(seed), tmp_path), seed, opened, FORMS[form]) == []
+
+
+def in_postgresql(url, seed):
+    make(url, "people", TYPES)
+    fill(url, "people", TYPES, [tuple(row.values()) for row in table_of(seed)])
+    return at(url, "people")
+
+
+@pytest.mark.postgres
+def test_in_postgresql(postgres_url):  # noqa: F811
+    source = in_postgresql(postgres_url, 1)
+    for place, opened in enumerate(OPENED):
+        assert differences(source, 1, opened, only=some(place, len(OPENED))) == []
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+def test_many_tables_in_postgresql(postgres_url):  # noqa: F811
+    for seed in range(2, 6):
+        source = in_postgresql(postgres_url, seed)
+        for opened in OPENED:
+            assert differences(source, seed, opened) == []
+
+
+def in_spark(session, seed):  # noqa: F811
+    kinds = {"text": "string", "double precision": "double", "timestamp": "timestamp_ntz"}
+    schema = ", ".join(
+        f"{name} {kinds.get(kind, kind.replace('numeric', 'decimal'))}" for name, (kind, _) in TYPES.items()
+    )
+    return session.createDataFrame([tuple(row.values()) for row in table_of(seed)], schema)
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore")
+def test_in_spark(session):  # noqa: F811
+    source = in_spark(session, 1)
+    for opened, first in (("levels of people", 3), ("tiers", 20)):
+        assert differences(source, 1, opened, only=some(first, 25)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore")
+def test_everything_in_spark(session):  # noqa: F811
+    source = in_spark(session, 2)
+    for opened in OPENED:
+        assert differences(source, 2, opened) == []
+
+
+@pytest.mark.parametrize("opened", ["levels", "people who are there", "tiers"])
+def test_how_many_people_have_each_integer(opened):
+    """As `sample` reads them, where it takes every person's own integer."""
+    table = opened_in_accord(arrow(table_of(3)), opened)
+    people, neighbors = people_in_reference(table_of(3), opened), OPENED[opened].get("neighbors", "replace")
+    for name in ("mean", "sum", "sum from above zero", "sum of those who have one", "edges", "median"):
+        for part in ("everyone", "where") if "mean" not in name else ("everyone",):
+            question = STATISTICS[name] | PARTS[part]
+            query = accord.plan(ANYBODY, in_accord(question), neighbors=neighbors).query
+            assert summaries(table, query, each=True) == reference.summary(question, people, neighbors, each=True)
+
+
+@pytest.mark.parametrize("user", [None, "k"])
+@pytest.mark.parametrize("missing", ["middle", "exclude"])
+def test_public_groups(user, missing):
+    """Tables of their own, with their own levels; somebody's level is that of all their rows."""
+    rows = [row | {"g": row["k"] % 4} for row in table_of(4)]
+    question = {
+        **STATISTICS["mean"],
+        "missing": missing,
+        "where": "k <> 8",
+        "by": "g",
+        "keys": [2, 0],
+        "membership": "public",
+    }
+    inner, groups = reference.public_groups(question, reference.people(rows, epsilon="e", user=user))
+    tables = accord.table(arrow(rows), epsilon="e", user=user)._groups(in_accord(question).part)
+    assert len(groups) == len(tables) == 2
+    query = accord.plan(ANYBODY, in_accord(inner)).query
+    for people, table in zip(groups, tables.values(), strict=True):
+        assert people and spec_in_accord(table.spec()) == reference.spec(people)
+        assert summaries(table, query) == reference.summary(inner, people)
+
+
+def test_nobody_is_in_two_public_groups():
+    rows, question = table_of(4), asked("mean", **X, by="g", keys=[1, 2, 3], membership="public")
+    with pytest.raises(reference.Refused, match="several groups"):
+        reference.public_groups(question, reference.people(rows, epsilon=1.0, user="k"))
+    with pytest.raises(QueryError, match="several of the groups"):
+        accord.table(arrow(rows), epsilon=1.0, user="k").plan(in_accord(question))
+
+
+GRIDS = ((0, 1, 2), (-1, 0.1, 100), (0.1, 0.3, 7), (1e6, 1e-9, 2**20), (-3.7, 7, 3), (2.0**53, 1, 10), (-1e17, 1, 99), (0, 1e80, 2**20), (0, 2.0**-40, 1000))  # fmt: skip
+
+
+@pytest.mark.parametrize(("low", "step", "cells"), GRIDS)
+def test_cells_at_every_half_step(low, step, cells):
+    """Values next to the middle between two cells, and next to the bounds, of people with one row and with many."""
+    pick, exact = Random(cells), reference.decimal(low)
+    ends = exact, exact + cells * reference.decimal(step)
+    bounds = tuple(int(end) if end.denominator == 1 else float(end) for end in ends)
+    rows = []
+    for k in range(60):
+        middle = float(
+            exact + reference.decimal(step) * (pick.randrange(-1, cells + 1) + Fraction(pick.randrange(5), 4))
+        )
+        near = pick.choice([middle, nextafter(middle, inf), nextafter(middle, -inf), float(bounds[1]), 1e300, None])
+        rows.append({"id": k % 23, "x": near, "z": middle, "e": 1.0})
+    source = pa.table({name: pa.array([row[name] for row in rows]) for name in rows[0]})
+    both = {"bounds": {"x": bounds, "z": bounds}}
+    line = (
+        [asked("regression", target="x", features=["z"], **both)] if abs(low) < 1e12 * float(ends[1] - ends[0]) else []
+    )
+    for user in (None, "id"):
+        table, people = accord.table(source, epsilon="e", user=user), reference.people(rows, epsilon="e", user=user)
+        for statistic in ("mean", "sum", "median", "min"):
+            line.append(asked(statistic, column="x", bounds=bounds, step=step))
+        edges = sorted({*bounds, *(row["z"] for row in rows[:3] if bounds[0] < row["z"] < bounds[1])})
+        for question in (*line, asked("histogram", column="x", edges=[*edges, 2 * abs(bounds[1]) + 1])):
+            assert summaries(table, in_accord(question)) == reference.summary(question, people), question
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+BAD = {
+    "no level": ([None, None, 1.0, 0.5, None], {}, "no level", "without a level|no level"),
+    "NaN": ([nan, 1.0, 1.0, 0.5, nan], {"default": 1.0}, "a level that is none", "NaN|not a number"),
+    "below zero": ([0.1, 1.0, -0.1, 0.5, -inf], {}, "a level that is none", "negative|not a number"),
+    "too large": ([1e6, 1e7, 1.0, 0.5, 0.1], {}, "a level that is none", "larger|not a number"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize("user", [None, "id"])
+def test_levels_that_are_refused(case, user):
+    """With the number of people: of rows, or of people who have such a row."""
+    levels, given, why, told = BAD[case]
+    rows = [{"id": name, "e": level} for name, level in zip("abbca", levels, strict=True)]
+    with pytest.raises(reference.Refused, match=why) as expected:
+        reference.people(rows, epsilon="e", user=user, **given)
+    counted = str(expected.value).partition(" people")[0]
+    source = pa.table({name: pa.array([row[name] for row in rows]) for name in ("id", "e")})
+    with pytest.raises(SpecError, match=f"{counted} people.*({told})"):
+        accord.table(source, epsilon="e", user=user, **given).spec()
+
+
+def test_tiers_that_are_not_declared_and_rows_of_nobody():
+    rows = [{"id": name, "tier": tier} for name, tier in zip("aab", ["open", "Open", "strict"], strict=True)]
+    for source, wrong, told in (
+        (rows, "tier", "1 of 2 people"),
+        ([*rows[::2], {"id": None, "tier": "open"}], "id", "1 rows"),
+    ):
+        columns = {name: [row[name] for row in source] for name in ("id", "tier")}
+        with pytest.raises(reference.Refused, match=told):
+            reference.people(source, epsilon="tier", tiers=TIERS, user="id")
+        with pytest.raises(SpecError if wrong == "tier" else SourceError, match=told):
+            accord.table(pa.table(columns), epsilon="tier", tiers=TIERS, user="id").spec()
+
+
+SPELLED = ["0.1", " 0.1 ", "+0.1", ".1", "1.", "1e-1", "1E0", "9e-7", "inf", "+Infinity", "-inf", "nan", "-1", "-0.0", "1_0",
+           "0x1", "1000000", "1000000.5", "1e400", "0.29999999999999999999", "0.2999999", "", "abc", "true", "1,0", "1.2.3"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "level", [*SPELLED, *map(Decimal, SPELLED[13:20:6]), 0.29, 0.7, 1.1, 2.3e-6, 4, nextafter(1.0, 0)]
+)
+def test_a_level_is_rounded_down_by_its_decimal_value(level):
+    try:
+        right = [reference.millionths(level)]
+    except reference.Refused:
+        right = None
+    try:
+        made = accord.table({"e": [level]}, epsilon="e").spec()
+    except SpecError:
+        assert right is None
+    else:
+        assert right == [level_in_reference(micro) for micro in made.micro.tolist() or [0]]
+
+
+# ---- charges and chances ---------------------------------------------------------------------------------------------
+
+PUBLIC_LEVELS = [0.000002, 0.01, 0.1, 0.29, 0.7, 1.0, 2.5, 30.0, 1500.0, 999_999.999999, inf]
+CHARGED = ("mean", "sum", "count", "edges", "categories", "median", "max", "regression")
+
+
+def specs(seed):
+    pick = Random(seed)
+    for _ in range(2):
+        levels = pick.sample(PUBLIC_LEVELS, pick.randrange(1, 6))
+        yield accord.Spec.from_groups({level: pick.randrange(1, 4000) for level in levels} | {0: 9})
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_nobody_is_charged_more_than_their_share(neighbors):
+    """By no mechanism, whatever is asked; twice half of it where they may count twice."""
+    seen = set()
+    for place, (name, part) in enumerate((name, part) for name in CHARGED for part in PARTS):
+        question = STATISTICS[name] | PARTS[part]
+        for spec in specs(place):
+            for share in (1.0, 0.3, 0.029):
+                try:
+                    plan = accord.plan(spec, in_accord(question), share=share, neighbors=neighbors)
+                except accord.errors.PlanError as why:  # nobody has a millionth left
+                    assert "less than a millionth" in str(why)
+                    continue
+                counts = reference.times(question, neighbors)
+                assert plan.times == counts
+                for candidate in (c for c in plan.candidates if c.calibration is not None):
+                    seen.add(candidate.mechanism)
+                    each, whole = candidate.calibration.charges.tolist(), candidate.cost.tolist()
+                    for level, once, cost in zip(spec.micro.tolist(), each, whole, strict=True):
+                        level = level_in_reference(level)
+                        assert level_in_reference(once) <= reference.most_charge(level, share, counts)
+                        assert level_in_reference(cost) <= reference.most_charge(level, share)
+    assert seen >= {"minimum", "threshold", "affine", "sample"}
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_chances_are_not_above_the_exact_ones(neighbors):
+    """And not noticeably below them."""
+    for place, (name, part) in enumerate((name, part) for name in ("mean", "median", "count") for part in PARTS):
+        question = STATISTICS[name] | PARTS[part]
+        for spec in specs(place):
+            for share, t in ((1.0, None), (0.3, "max"), (1.0, "mean"), (1.0, 0.5), (0.9, 2000.0)):
+                try:
+                    plan = accord.plan(spec, in_accord(question), "sample", share, t=t, neighbors=neighbors)
+                except accord.errors.PlanError:  # it keeps nobody, or cannot answer
+                    continue
+                made, counts = plan.calibration, reference.times(question, neighbors)
+                for level, kept in zip(spec.micro.tolist(), made.keep.tolist(), strict=True):
+                    able = reference.most_charge(level_in_reference(level), share, counts)
+                    low, high = reference.chance(able, level_in_reference(made.t), made.neighbors)
+                    assert low - Fraction(3, 10**9) * low - Fraction(1, SURE) <= Fraction(kept, SURE) <= high
+
+
+def test_chances_reckoned_by_hand():
+    assert reference.chance(10**6, 10**6) == (1, 1) == reference.chance(inf, inf) == reference.chance(inf, 5)
+    assert reference.chance(10**6, inf) == (0, 0) == reference.chance(0, 10**6)
+    low, high = reference.chance(100_000, 1_000_000, "add-remove")
+    assert low < high and abs(float(high) - expm1(0.1) / expm1(1)) < 1e-15
+    low, high = reference.chance(100_000, 1_000_000)
+    pi, s = float(low), 0.5
+    assert abs(log((1 - pi + pi * exp(s)) / (1 - pi + pi * exp(-s))) - 0.1) < 1e-14  # the loss of two values
+
+
+# ---- what the comparison can see -------------------------------------------------------------------------------------
+
+WRONG = {
+    "the laxest level": ("who: min(max(0, level or 0)", "who: max(max(0, level or 0)"),
+    "levels rounded to the nearest": ("floor(Fraction(text) * MILLION)", "round(Fraction(text) * MILLION)"),
+    "opted out is read": ("        if person.level:\n", "        if True:\n"),
+    "no level is public": ("            return None\n        return declared[default]", "            return None\n        return PUBLIC if default else declared[default]"),
+    "ids as they are spelled": ('unicodedata.normalize("NFC", str(name))', "str(name)"),
+    "7.0 is not 7": ('re.sub(r"\\.0+\\Z", "", text)', "text"),
+    "halves rounded down": ("min(cells, floor((x - low) * factor + 0.5))", "min(cells, -floor(-(x - low) * factor + 0.5))"),
+    "means rounded down": ("floor(Fraction(total, parts) + HALF)", "floor(Fraction(total, parts))"),
+    "clipped row by row": ("return FARTHEST\n", "return 0\n"),
+    "missing at the lower end": ("        return missing\n    return 0 if x < low", "        return 0\n    return 0 if x < low"),
+    "NULL inside NOT": ("return None if truth is None else not truth", "return not truth"),
+    "unknown or false is false": ("None if None in found else False", "False"),
+    "AND before NOT": ("inner = _test(tokens)", "inner = _all(tokens)"),
+    "the last group": ("sums[min(inside, default=0)]", "sums[max(inside, default=0)]"),
+    "all rows of a member": ("if k is not None]\n        if person.level", "]\n        if person.level"),
+    "who is outside is left out": ('if not rows and not (stays and statistic in ("sum", "rows")):', "if not rows:"),
+    "edges belong to the cell before": ("values[0] >= float(edge)", "values[0] > float(edge)"),
+    "the last category": ("for place, value in enumerate(values):", "for place, value in reversed([*enumerate(values)]):"),
+    "a category's own square": ("if a[1] is None or a[1] != b[1]]", "]"),
+    "one sum under add-remove": ('(partly or neighbors == "add-remove")', "partly"),
+}  # fmt: skip
+
+
+def made_wrong(old, new):
+    """The reference with one mistake."""
+    source = Path(reference.__file__).read_text(encoding="utf-8")
+    assert source.count(old) == 1, old
+    module = ModuleType("reference_made_wrong")
+    sys.modules[module.__name__] = module  # where dataclasses look for it
+    exec(compile(source.replace(old, new), module.__name__, "exec"), module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_a_mistake_is_seen(mistake):
+    """Some table, opened in some way, tells the wrong reference from accord."""
+    module = made_wrong(*WRONG[mistake])
+    for opened in ("levels of people", "levels", "tiers", "decimals of people", "people who are there"):
+        people = people_in_reference(table_of(1), opened, module)
+        (spec, integers), neighbors = expected(1, opened), OPENED[opened].get("neighbors", "replace")
+        table = opened_in_accord(arrow(table_of(1)), opened)
+        if "neighbors" not in OPENED[opened] and module.spec(people) != spec:
+            assert spec_in_accord(table.spec()) != module.spec(people)
+            return
+        for name, question in questions(opened):
+            if (found := module.summary(question, people, neighbors)) != integers[name]:
+                assert summaries(table, planned(name, opened)) == integers[name] != found
+                return
+    pytest.fail("nothing shows it")
+
+
+def test_it_shares_no_code():
+    tree = ast.parse(Path(reference.__file__).read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {name.name for node in imports if isinstance(node, ast.Import) for name in node.names}
+    names |= {node.module for node in imports if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
