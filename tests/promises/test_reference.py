@@ -1,6 +1,6 @@
-"""What accord reads, keeps and charges is what a second, plain reckoning of the same rows says: on every engine, bit for bit.
+"""What accord reads, keeps and charges is what a second, plain reckoning of the rows says, on every engine.
 
-The reference (accord/lab/audit/reference.py) shares no code with the rest. Where it is made wrong on purpose, the comparison fails.
+The reference (accord/lab/audit/reference.py) shares no code with the rest. With a mistake in it, tests fail.
 """
 
 import ast
@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from math import exp, expm1, inf, log, nan, nextafter
 from pathlib import Path
 from random import Random
@@ -51,8 +52,11 @@ TIERS = {"strict": 0.1, "plain": 1, "open": inf, "never": 0}
 ODD = [None, nan, inf, -inf, 1e300, -1e300, 5e-324, -0.0]
 ENDS = [0.0, 100.0, nextafter(100.0, 0), nextafter(0.0, -1), nextafter(100.0, 101), -1e9, 1e9, 2.0**62]
 HALVES = [0.5, 1.5, 99.5, nextafter(0.5, 0), nextafter(99.5, 100), 49.5, 2.0009765625, 2.49951171875]
-NAMES = ["7", " 7", "7.0", "7.00\n", "\u00e9", "e\u0301", "a\u00a0", "a", "A", "\ufeffA", "v.0.0", "7 .0", "it's", ".0", "70", "7.05",
-         "\u212b", "\u00c5", "\ufb01", "fi", "\u20037", "7\x0b", "7\n.0", "-0", "0.0", "\u200b7", "\r7\r\n", "\u1100\u1161", "\uac00"]  # fmt: skip
+# fmt: off
+NAMES = ["7", " 7", "7.0", "7.00\n", "\u00e9", "e\u0301", "a\u00a0", "a", "A", "\ufeffA", "v.0.0", "7 .0",
+         "it's", ".0", "70", "7.05", "\u212b", "\u00c5", "\ufb01", "fi", "\u20037", "7\x0b", "7\n.0", "-0",
+         "0.0", "\u200b7", "\r7\r\n", "\u1100\u1161", "\uac00"]
+# fmt: on
 DAYS = [None, date(2020, 1, 1), date(2020, 1, 31), date(2020, 2, 1), date(1969, 12, 31), date(2400, 2, 29)]
 MOMENTS = [
     None,
@@ -75,7 +79,7 @@ def table_of(seed, rows=70):
             "id": pick.choice(NAMES),
             "k": pick.randrange(20),
             "f": pick.choice([0.0, -0.0, 1.0, 2.5, 3.0, 1e15, 0.1, -7.0, 2.0**53]),
-            "x": pick.choice([*ODD, *ENDS, *HALVES]) if pick.random() < 0.6 else round(pick.uniform(-9, 110), 3),
+            "x": pick.choice([*ODD, *ENDS, *HALVES, *(round(pick.uniform(-9, 110), 3) for _ in range(16))]),
             "z": pick.choice(ODD) if pick.random() < 0.1 else pick.uniform(-1, 3),
             "n": pick.choice([None, Decimal(pick.randrange(-2000, 5000)) / 1000]),
             "i": pick.choice([None, 0, 1, 2, 3, -1, 2**53 + 1]),
@@ -86,7 +90,7 @@ def table_of(seed, rows=70):
             "t": pick.choice(MOMENTS),
             "e": pick.choice(LEVELS if pick.random() < 0.9 else NEARLY_NOTHING),
             "level": Decimal(pick.choice(EXACT)),
-            "tier": pick.choice([*TIERS, None] if pick.random() < 0.2 else ["plain", "open"]),
+            "tier": pick.choice([*TIERS, None, None] if pick.random() < 0.4 else ["plain", "open"]),
         }
 
     return [row() for _ in range(rows)]
@@ -102,7 +106,7 @@ PARTS = {
     "everyone": {},
     "where": {"where": "NOT (i = 1 OR c = 'u') AND (x < 50 OR x IS NULL)"},
     "by": {"by": "g", "keys": [3, 1]},
-    "where and by": {"where": "b <> FALSE OR c IN ('v', 'it''s')", "by": "c", "keys": ["u", "it's", "v", "nobody"]},
+    "where and by": {"where": "b <> FALSE OR c IN ('v', 'it''s')", "by": "c", "keys": ["u", "it's", "v"]},
 }
 STATISTICS = {
     "mean": asked("mean", **X),
@@ -138,9 +142,10 @@ OTHERS = {
     "count of missing": asked("count", where="x IS NULL OR n IS NOT NULL AND NOT i IS NULL"),
     "count by value": asked("count", where="i IN (1, 2) AND i NOT IN (2, 3) OR NOT x <= 2.5e0"),
     "count of true": asked("count", where="NOT b = TRUE"),
-    "count of days": asked("count", where="d >= '2020-01-31' OR t < '1970-01-01' OR t = '2020-01-01 00:00:00.5'"),
+    "count of days": asked("count", where="d > '2020-01-30' OR t < '1970-01-01'"),
+    "count of moments": asked("count", where="NOT t = '2020-01-01 00:00:00.5' AND t IS NOT NULL"),
     "median of days": asked("median", column="d", bounds=(date(2020, 1, 1), date(2020, 3, 1))),
-    "days of moments": asked("median", column="t", bounds=(date(2019, 12, 1), date(2020, 3, 1)), missing="exclude"),
+    "days of moments": asked("min", column="t", bounds=(date(2019, 1, 1), DAYS[3]), missing="exclude"),
     "quantile of moments": asked(
         "quantile",
         column="t",
@@ -174,7 +179,11 @@ def questions(opened):
             yield f"{name}, {part}", {**question, **given}
 
 
-# ---- accord and the reference, brought to one form -------------------------------------------------------------------
+# ---- accord and the reference, brought to one form
+
+
+def neighbors_of(opened):
+    return OPENED[opened].get("neighbors", "replace")
 
 
 def in_accord(question):
@@ -213,8 +222,9 @@ def opened_in_accord(source, opened):
 
 def people_in_reference(rows, opened, module=reference):
     how = {name: value for name, value in OPENED[opened].items() if name != "neighbors"}
-    roster = {"roster": [module.millionths(level) for level in ROSTER]} if "neighbors" in OPENED[opened] else {}
-    return module.people(rows, **how, **roster)
+    if "neighbors" in OPENED[opened]:
+        how["roster"] = [module.millionths(level) for level in ROSTER]
+    return module.people(rows, **how)
 
 
 def as_typed(rows):
@@ -232,29 +242,30 @@ def as_objects(rows):
 
 
 @cache
-def expected(seed, opened, kept=as_typed):
-    """By the reference: the Spec, and the integers of every question."""
-    people = people_in_reference(kept(table_of(seed)), opened)
-    neighbors = OPENED[opened].get("neighbors", "replace")
-    return reference.spec(people), {
-        name: reference.summary(question, people, neighbors) for name, question in questions(opened)
-    }
+def people_of(seed, opened, kept=as_typed):
+    return people_in_reference(kept(table_of(seed)), opened)
+
+
+@cache
+def expected(name, seed, opened, kept=as_typed):
+    """The integers of a question, by the reference."""
+    neighbors = neighbors_of(opened)
+    return reference.summary(dict(questions(opened))[name], people_of(seed, opened, kept), neighbors)
 
 
 @cache
 def planned(name, opened):
     """The question as a plan answers it: that depends on nobody."""
     question = dict(questions(opened))[name]
-    return accord.plan(ANYBODY, in_accord(question), neighbors=OPENED[opened].get("neighbors", "replace")).query
+    return accord.plan(ANYBODY, in_accord(question), neighbors=neighbors_of(opened)).query
 
 
 def differences(source, seed, opened, kept=as_typed, only=lambda place: True):
     """Which questions accord and the reference answer differently."""
-    spec, integers = expected(seed, opened, kept)
-    table = opened_in_accord(source, opened)
+    spec, table = reference.spec(people_of(seed, opened, kept)), opened_in_accord(source, opened)
     found = [] if "neighbors" in OPENED[opened] or spec_in_accord(table.spec()) == spec else ["spec"]
     for place, (name, _) in enumerate(questions(opened)):
-        if only(place) and summaries(table, planned(name, opened)) != integers[name]:
+        if only(place) and summaries(table, planned(name, opened)) != expected(name, seed, opened, kept):
             found.append(name)
     return found
 
@@ -289,7 +300,7 @@ def lists(rows, folder):
     return {name: [row[name] for row in rows] for name in TYPES}
 
 
-FORMS = {arrow: as_typed, parquet: as_typed, relation: as_typed, pandas: as_typed, text: as_text, lists: as_objects}
+FORMS = dict.fromkeys((arrow, parquet, relation, pandas), as_typed) | {text: as_text, lists: as_objects}
 
 
 def some(of, count):
@@ -310,7 +321,7 @@ def test_in_duckdb(form, opened, tmp_path):
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 def test_many_tables_in_duckdb(form, opened, tmp_path):
     with np.errstate(invalid="ignore"):
-        for seed in range(2, 6):
+        for seed in range(2, 4):
             assert differences(form(table_of(seed), tmp_path), seed, opened, FORMS[form]) == []
 
 
@@ -330,7 +341,7 @@ def test_in_postgresql(postgres_url):  # noqa: F811
 @pytest.mark.slow
 @pytest.mark.postgres
 def test_many_tables_in_postgresql(postgres_url):  # noqa: F811
-    for seed in range(2, 6):
+    for seed in range(2, 4):
         source = in_postgresql(postgres_url, seed)
         for opened in OPENED:
             assert differences(source, seed, opened) == []
@@ -355,22 +366,23 @@ def test_in_spark(session):  # noqa: F811
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
-def test_everything_in_spark(session):  # noqa: F811
+def test_more_in_spark(session):  # noqa: F811
     source = in_spark(session, 2)
-    for opened in OPENED:
-        assert differences(source, 2, opened) == []
+    for place, opened in enumerate(OPENED):
+        assert differences(source, 2, opened, only=some(place, 16)) == []
 
 
 @pytest.mark.parametrize("opened", ["levels", "people who are there", "tiers"])
 def test_how_many_people_have_each_integer(opened):
     """As `sample` reads them, where it takes every person's own integer."""
     table = opened_in_accord(arrow(table_of(3)), opened)
-    people, neighbors = people_in_reference(table_of(3), opened), OPENED[opened].get("neighbors", "replace")
+    people, neighbors = people_in_reference(table_of(3), opened), neighbors_of(opened)
     for name in ("mean", "sum", "sum from above zero", "sum of those who have one", "edges", "median"):
         for part in ("everyone", "where") if "mean" not in name else ("everyone",):
             question = STATISTICS[name] | PARTS[part]
             query = accord.plan(ANYBODY, in_accord(question), neighbors=neighbors).query
-            assert summaries(table, query, each=True) == reference.summary(question, people, neighbors, each=True)
+            expected = reference.summary(question, people, neighbors, each=True)
+            assert summaries(table, query, each=True) == expected
 
 
 @pytest.mark.parametrize("user", [None, "k"])
@@ -403,12 +415,15 @@ def test_nobody_is_in_two_public_groups():
         accord.table(arrow(rows), epsilon=1.0, user="k").plan(in_accord(question))
 
 
-GRIDS = ((0, 1, 2), (-1, 0.1, 100), (0.1, 0.3, 7), (1e6, 1e-9, 2**20), (-3.7, 7, 3), (2.0**53, 1, 10), (-1e17, 1, 99), (0, 1e80, 2**20), (0, 2.0**-40, 1000))  # fmt: skip
+# fmt: off
+GRIDS = ((0, 1, 2), (-1, 0.1, 100), (0.1, 0.3, 7), (1e6, 1e-9, 2**20), (-3.7, 7, 3), (2.0**53, 1, 10),
+         (-1e17, 1, 99), (0, 1e80, 2**20), (0, 2.0**-40, 1000))
+# fmt: on
 
 
 @pytest.mark.parametrize(("low", "step", "cells"), GRIDS)
 def test_cells_at_every_half_step(low, step, cells):
-    """Values next to the middle between two cells, and next to the bounds, of people with one row and with many."""
+    """Values next to the middle between two cells, and next to the bounds, one or many a person."""
     pick, exact = Random(cells), reference.decimal(low)
     ends = exact, exact + cells * reference.decimal(step)
     bounds = tuple(int(end) if end.denominator == 1 else float(end) for end in ends)
@@ -417,23 +432,23 @@ def test_cells_at_every_half_step(low, step, cells):
         middle = float(
             exact + reference.decimal(step) * (pick.randrange(-1, cells + 1) + Fraction(pick.randrange(5), 4))
         )
-        near = pick.choice([middle, nextafter(middle, inf), nextafter(middle, -inf), float(bounds[1]), 1e300, None])
+        beside = nextafter(middle, inf), nextafter(middle, -inf)
+        near = pick.choice([middle, *beside, float(bounds[1]), 1e300, None])
         rows.append({"id": k % 23, "x": near, "z": middle, "e": 1.0})
     source = pa.table({name: pa.array([row[name] for row in rows]) for name in rows[0]})
-    both = {"bounds": {"x": bounds, "z": bounds}}
-    line = (
-        [asked("regression", target="x", features=["z"], **both)] if abs(low) < 1e12 * float(ends[1] - ends[0]) else []
-    )
+    asking = [asked(name, column="x", bounds=bounds, step=step) for name in ("mean", "sum", "median", "min")]
+    edges = {*bounds, *(row["z"] for row in rows[:3] if bounds[0] < row["z"] < bounds[1])}
+    asking.append(asked("histogram", column="x", edges=sorted({*edges, 2 * abs(bounds[1]) + 1})))
+    if abs(low) < 10**12 * (ends[1] - ends[0]):  # else a regression's bounds are too near to each other
+        asking.append(asked("regression", target="x", features=["z"], bounds={"x": bounds, "z": bounds}))
     for user in (None, "id"):
-        table, people = accord.table(source, epsilon="e", user=user), reference.people(rows, epsilon="e", user=user)
-        for statistic in ("mean", "sum", "median", "min"):
-            line.append(asked(statistic, column="x", bounds=bounds, step=step))
-        edges = sorted({*bounds, *(row["z"] for row in rows[:3] if bounds[0] < row["z"] < bounds[1])})
-        for question in (*line, asked("histogram", column="x", edges=[*edges, 2 * abs(bounds[1]) + 1])):
+        people = reference.people(rows, epsilon="e", user=user)
+        table = accord.table(source, epsilon="e", user=user)
+        for question in asking:
             assert summaries(table, in_accord(question)) == reference.summary(question, people), question
 
 
-# ---- refusals --------------------------------------------------------------------------------------------------------
+# ---- refusals
 
 BAD = {
     "no level": ([None, None, 1.0, 0.5, None], {}, "no level", "without a level|no level"),
@@ -470,12 +485,15 @@ def test_tiers_that_are_not_declared_and_rows_of_nobody():
             accord.table(pa.table(columns), epsilon="tier", tiers=TIERS, user="id").spec()
 
 
-SPELLED = ["0.1", " 0.1 ", "+0.1", ".1", "1.", "1e-1", "1E0", "9e-7", "inf", "+Infinity", "-inf", "nan", "-1", "-0.0", "1_0",
-           "0x1", "1000000", "1000000.5", "1e400", "0.29999999999999999999", "0.2999999", "", "abc", "true", "1,0", "1.2.3"]  # fmt: skip
+# fmt: off
+SPELLED = ["0.1", " 0.1 ", "+0.1", ".1", "1.", "1e-1", "1E0", "9e-7", "inf", "+Infinity", "-inf", "nan", "-1",
+           "-0.0", "1_0", "0x1", "1000000", "1000000.5", "1e400", "0.29999999999999999999", "0.2999999", "",
+           "abc", "true", "1,0", "1.2.3"]
+# fmt: on
 
 
 @pytest.mark.parametrize(
-    "level", [*SPELLED, *map(Decimal, SPELLED[13:20:6]), 0.29, 0.7, 1.1, 2.3e-6, 4, nextafter(1.0, 0)]
+    "level", [*SPELLED, Decimal("0.29999999999999999999"), 0.29, 0.7, 1.1, 2.3e-6, 4, nextafter(1.0, 0)]
 )
 def test_a_level_is_rounded_down_by_its_decimal_value(level):
     try:
@@ -490,7 +508,7 @@ def test_a_level_is_rounded_down_by_its_decimal_value(level):
         assert right == [level_in_reference(micro) for micro in made.micro.tolist() or [0]]
 
 
-# ---- charges and chances ---------------------------------------------------------------------------------------------
+# ---- charges and chances
 
 PUBLIC_LEVELS = [0.000002, 0.01, 0.1, 0.29, 0.7, 1.0, 2.5, 30.0, 1500.0, 999_999.999999, inf]
 CHARGED = ("mean", "sum", "count", "edges", "categories", "median", "max", "regression")
@@ -507,7 +525,7 @@ def specs(seed):
 def test_nobody_is_charged_more_than_their_share(neighbors):
     """By no mechanism, whatever is asked; twice half of it where they may count twice."""
     seen = set()
-    for place, (name, part) in enumerate((name, part) for name in CHARGED for part in PARTS):
+    for place, (name, part) in enumerate(product(CHARGED, PARTS)):
         question = STATISTICS[name] | PARTS[part]
         for spec in specs(place):
             for share in (1.0, 0.3, 0.029):
@@ -531,7 +549,7 @@ def test_nobody_is_charged_more_than_their_share(neighbors):
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_chances_are_not_above_the_exact_ones(neighbors):
     """And not noticeably below them."""
-    for place, (name, part) in enumerate((name, part) for name in ("mean", "median", "count") for part in PARTS):
+    for place, (name, part) in enumerate(product(("mean", "median", "count"), PARTS)):
         question = STATISTICS[name] | PARTS[part]
         for spec in specs(place):
             for share, t in ((1.0, None), (0.3, "max"), (1.0, "mean"), (1.0, 0.5), (0.9, 2000.0)):
@@ -556,27 +574,27 @@ def test_chances_reckoned_by_hand():
     assert abs(log((1 - pi + pi * exp(s)) / (1 - pi + pi * exp(-s))) - 0.1) < 1e-14  # the loss of two values
 
 
-# ---- what the comparison can see -------------------------------------------------------------------------------------
+# ---- what the comparison can see
 
 WRONG = {
     "the laxest level": ("who: min(max(0, level or 0)", "who: max(max(0, level or 0)"),
     "levels rounded to the nearest": ("floor(Fraction(text) * MILLION)", "round(Fraction(text) * MILLION)"),
     "opted out is read": ("        if person.level:\n", "        if True:\n"),
-    "no level is public": ("            return None\n        return declared[default]", "            return None\n        return PUBLIC if default else declared[default]"),
+    "no level is public": ("return declared[default] if", "return PUBLIC if True else declared[default] if"),
     "ids as they are spelled": ('unicodedata.normalize("NFC", str(name))', "str(name)"),
     "7.0 is not 7": ('re.sub(r"\\.0+\\Z", "", text)', "text"),
-    "halves rounded down": ("min(cells, floor((x - low) * factor + 0.5))", "min(cells, -floor(-(x - low) * factor + 0.5))"),
+    "halves rounded down": ("floor((x - low) * factor + 0.5))", "-floor((low - x) * factor + 0.5))"),
     "means rounded down": ("floor(Fraction(total, parts) + HALF)", "floor(Fraction(total, parts))"),
     "clipped row by row": ("return FARTHEST\n", "return 0\n"),
-    "missing at the lower end": ("        return missing\n    return 0 if x < low", "        return 0\n    return 0 if x < low"),
+    "missing at the lower end": ("return missing\n    return 0 if", "return 0\n    return 0 if"),
     "NULL inside NOT": ("return None if truth is None else not truth", "return not truth"),
     "unknown or false is false": ("None if None in found else False", "False"),
     "AND before NOT": ("inner = _test(tokens)", "inner = _all(tokens)"),
     "the last group": ("sums[min(inside, default=0)]", "sums[max(inside, default=0)]"),
     "all rows of a member": ("if k is not None]\n        if person.level", "]\n        if person.level"),
-    "who is outside is left out": ('if not rows and not (stays and statistic in ("sum", "rows")):', "if not rows:"),
+    "who is outside is left out": ("if not rows and not (stays and", "if not rows and not (False and"),
     "edges belong to the cell before": ("values[0] >= float(edge)", "values[0] > float(edge)"),
-    "the last category": ("for place, value in enumerate(values):", "for place, value in reversed([*enumerate(values)]):"),
+    "the last category": ("in enumerate(values):", "in reversed([*enumerate(values)]):"),
     "a category's own square": ("if a[1] is None or a[1] != b[1]]", "]"),
     "one sum under add-remove": ('(partly or neighbors == "add-remove")', "partly"),
 }  # fmt: skip
@@ -597,15 +615,15 @@ def test_a_mistake_is_seen(mistake):
     """Some table, opened in some way, tells the wrong reference from accord."""
     module = made_wrong(*WRONG[mistake])
     for opened in ("levels of people", "levels", "tiers", "decimals of people", "people who are there"):
-        people = people_in_reference(table_of(1), opened, module)
-        (spec, integers), neighbors = expected(1, opened), OPENED[opened].get("neighbors", "replace")
+        people, right = people_in_reference(table_of(1), opened, module), reference.spec(people_of(1, opened))
         table = opened_in_accord(arrow(table_of(1)), opened)
-        if "neighbors" not in OPENED[opened] and module.spec(people) != spec:
-            assert spec_in_accord(table.spec()) != module.spec(people)
+        if "neighbors" not in OPENED[opened] and module.spec(people) != right:
+            assert spec_in_accord(table.spec()) == right
             return
         for name, question in questions(opened):
-            if (found := module.summary(question, people, neighbors)) != integers[name]:
-                assert summaries(table, planned(name, opened)) == integers[name] != found
+            found = module.summary(question, people, neighbors_of(opened))
+            if found != expected(name, 1, opened):
+                assert summaries(table, planned(name, opened)) == expected(name, 1, opened)
                 return
     pytest.fail("nothing shows it")
 
