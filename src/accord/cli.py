@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EPIPE
 from io import TextIOWrapper
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -272,7 +273,7 @@ def reproduce(
     "statistics",
     multiple=True,
     metavar="NAME",
-    help="Only this one, such as mean, 'mean where', 'median by', basics; may be repeated [default: all].",
+    help="Only this one, such as mean, 'mean where', 'median by', basics, programs; may be repeated [default: all].",
 )
 @click.option(
     "--runs",
@@ -282,8 +283,9 @@ def reproduce(
     help="Releases of each of two tables for the empirical way, such as 10000 [default: without it].",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Which neighbors the replay draws [default: others each time]."
+    "--seed", type=click.IntRange(min=0), help="Which neighbors and programs are drawn [default: others each time]."
 )
+@click.option("--deep", is_flag=True, help="Go on with further programs until Ctrl-C, then say what was found.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes [default: as many as cores].")
 @click.option(
     "--html",
@@ -298,11 +300,12 @@ def audit(
     statistics: tuple[str, ...],
     runs: int,
     seed: int | None,
+    deep: bool,
     jobs: int | None,
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Doubt accord: look for people who lose more than they are promised, in up to three independent ways. Exit code 1 if there are any."""
+    """Doubt accord: look for people who lose more than they are promised, in up to four independent ways. Exit code 1 if there are any."""
     from accord.lab import audit as auditing
     from accord.lab.audit import views
 
@@ -310,7 +313,16 @@ def audit(
     if page is not None:
         views.need_place(page)
     with _progress("auditing") as (step, planned):
-        found = auditing.run(mechanisms, statistics, runs=runs, seed=seed, jobs=jobs, progress=step, planned=planned)
+        found = auditing.run(
+            mechanisms,
+            statistics,
+            runs=runs,
+            seed=seed,
+            jobs=jobs,
+            deep=inf if deep else 0,
+            progress=step,
+            planned=planned,
+        )
     if page is not None:
         click.echo(f"page: {views.write(found, page)}", err=True)
     _print(as_json, found.describe, lambda: views.view(found))

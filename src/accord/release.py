@@ -261,7 +261,7 @@ def _release_groups(table: Table, decided: GroupedPlan, ledger: Ledger | None) -
 def _refuse_by_row(table: Table, decided: Plan | WorkloadPlan) -> None:
     if not table.lends and any(_by_row(part) for part in parts_of(decided)):
         raise SourceError(
-            "rows of a Spark DataFrame, a PostgreSQL table or a DuckDB relation cannot be kept or left out one by one. Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
+            "rows of a Spark DataFrame or a PostgreSQL table cannot be kept or left out one by one. Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
         )
 
 

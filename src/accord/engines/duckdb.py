@@ -4,7 +4,8 @@ Everything runs in a connection that is accord's own, also what is asked of a re
 somebody else's connection could make anything of accord's SQL.
 
 What kind of values a column holds is said by its type, never by its values: a person's value would decide what can be asked. A list, an array of objects
-and a column of objects have no type. An array of true and false counts as one without a type, too, because it becomes one of objects when a value is missing.
+and a column of objects have no type. An array of text, or of true and false, counts as one without a type, too, because it becomes one of objects when a
+value is missing.
 
 Its own error texts may quote the data, so they are never passed on, not even as the context of an exception: a SourceError
 names the source and the class of the fault.
@@ -357,7 +358,7 @@ def _connect() -> Any:
 
 def _is_untyped(values: Any) -> bool:
     """Whether a column of a dict has no type of its own."""
-    return not isinstance(values, np.ndarray) or values.dtype.kind in "bO"
+    return not isinstance(values, np.ndarray) or values.dtype.kind in "bOUS"
 
 
 def _array(values: Any) -> Any:

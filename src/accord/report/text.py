@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from io import StringIO
-from math import floor, inf, isnan, log10
+from math import floor, inf, isnan, log10, nan
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group, RenderableType
@@ -376,9 +376,9 @@ def number(x: float, digits: int = 6) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def error(x: float) -> str:
-    """An error: four digits say enough."""
-    return number(x, 4)
+def error(x: float | None) -> str:
+    """An error: four digits say enough. Of an algorithm of one's own, nothing is known."""
+    return number(nan if x is None else x, 4)
 
 
 def _bias(plan: Plan) -> Text:

@@ -10,7 +10,7 @@ from typing import Any
 
 import accord
 
-WAYS = ("exact", "replay", "empirical")
+WAYS = ("exact", "replay", "program", "empirical")
 _ROUNDING = 1e-9
 """What floats can be off where probabilities are reckoned."""
 
@@ -28,6 +28,8 @@ class Seen:
     found: Fraction | float
     said: str = ""
     """Of a violation: what shows it."""
+    script: str = ""
+    """Of a whole program: the smallest one that shows it, to be run."""
 
     @property
     def near(self) -> float:
@@ -75,6 +77,7 @@ class Finding:
                     "found": "inf" if isinf(look.found) else float(look.found),
                     "violated": look.violated,
                     **({"shown_by": look.said} if look.violated else {}),
+                    **({"script": look.script} if look.script else {}),
                 }
                 for way, look in self.looks.items()
             },
@@ -92,6 +95,8 @@ class Audit:
     looks: int
     """How many lower bounds were reckoned, among which alpha is shared."""
     seconds: float
+    unseen: tuple[str, ...] = ()
+    """What was not looked at."""
 
     @property
     def violations(self) -> list[Finding]:
@@ -111,6 +116,7 @@ class Audit:
             "runs": self.runs,
             "alpha": self.alpha,
             "looks": self.looks,
+            "not_looked_at": list(self.unseen),
             "findings": [f.describe() for f in self.findings],
         }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from math import expm1, inf, log1p, nan, nextafter
+from math import inf, log, log1p, nan, nextafter
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class _Tables:
                 for one, other in pairs:
                     lost, said = compared(one, other, partial(str, "one person's change"))
                     if plan.calibration.keep is not None and lost < inf:
-                        lost = _sampled(plan, raw, float(lost))
+                        lost = amplified(plan, raw, float(lost))
                     account.see(lost, said, ())
                 yield account
 
@@ -145,7 +145,7 @@ def _refuse_chances(plan: Plan, tap: Tap) -> None:
         raise Leak("somebody is kept by a chance that is not their level's")
 
 
-def _sampled(plan: Plan, raw: str, inner: float) -> float:
+def amplified(plan: Plan, raw: str, inner: float) -> float:
     """What keeping people at random makes of the loss of those who are kept, by the proof in mechanisms/sample.py.
 
     A loss d between two values is made of what is above and what is below the law without the person, a and d − a, neither more than s. Where people move
@@ -159,10 +159,12 @@ def _sampled(plan: Plan, raw: str, inner: float) -> float:
     assert t is not None
     alone = plan.calibration.neighbors == "add-remove"
     if alone and plan.times == 1:
-        return log1p(pi * expm1(inner))
+        return _mixed(pi, inner)
     s = t / 10**6 if alone else t / 10**6 / 2
     splits = np.linspace(max(0.0, inner - s), min(s, inner), 33).tolist() if inner <= 2 * s else [inner / 2]
-    return max(
-        log1p(pi * expm1(a)) + (log1p(pi * expm1(inner - a)) if alone else -log1p(pi * expm1(a - inner)))
-        for a in splits
-    )
+    return max(_mixed(pi, a) + (_mixed(pi, inner - a) if alone else -_mixed(pi, a - inner)) for a in splits)
+
+
+def _mixed(pi: float, x: float) -> float:
+    """ln(1 − π + π·exp(x))."""
+    return x if pi >= 1 else float(np.logaddexp(log1p(-pi), log(pi) + x))

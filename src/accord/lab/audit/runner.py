@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 from math import inf
 from time import perf_counter
 from zlib import crc32
@@ -13,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from accord.errors import AccordError, did_you_mean
-from accord.lab.audit import basics, empirical, exact, replay, source
+from accord.lab.audit import basics, empirical, exact, programs, replay, source, worlds
 from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
 from accord.lab.audit.findings import Audit, Seen, gathered
 from accord.lab.processes import shared
@@ -21,7 +22,9 @@ from accord.mechanisms import ALL
 
 ALPHA = 1e-4
 """The probability that the audit of a sound library finds a violation by the empirical way."""
-_BASICS = "basics"
+_BASICS, PROGRAMS = "basics", "programs"
+_WORLDS, _BATCHES = 10, 8
+"""Programs that are tried in one part of an audit, and such parts."""
 _FEWEST = 100
 _FEWER = 20
 """So many fewer runs where every one reads the table anew."""
@@ -29,7 +32,7 @@ _FEWER = 20
 
 @dataclass(frozen=True)
 class Job:
-    """A statistic under one neighbor relation; without them, what all have in common."""
+    """A statistic under one neighbor relation; without them, what all have in common, or whole programs."""
 
     statistic: str
     neighbors: str
@@ -53,6 +56,7 @@ def run(
     alpha: float = ALPHA,
     seed: int | None = None,
     jobs: int | None = None,
+    deep: float = 0.0,
     progress: Callable[[str], None] = lambda name: None,
     planned: Callable[[int], None] = lambda steps: None,
 ) -> Audit:
@@ -61,10 +65,12 @@ def run(
     Args:
         mechanisms: names of `accord mechanisms`.
         statistics: such as "mean", "mean where", "median by"; "mean" alone is all three. "basics" is what they have in common: noise, books, order, decisions.
+            "programs" are whole programs, which show all that they show.
         runs: releases of each of two tables for the empirical way; 0: without it.
         alpha: the probability that a sound library fails by the empirical way, over the whole audit.
-        seed: decides which neighbors the replay draws; another one each time if it is not given. Releases have no seed.
-        jobs: processes; as many as there are cores if it is not given. 1: this process.
+        seed: decides which neighbors and programs are drawn; others each time if it is not given. Releases have no seed.
+        jobs: processes; as many as there are cores if it is not given. 1: this process, but for programs.
+        deep: for how many more seconds further programs are tried; inf: until Ctrl-C, which then ends the audit and not the caller.
         progress: is told the name of each part when it is done.
         planned: is told how many parts there are.
     """
@@ -75,21 +81,42 @@ def run(
     if workers < 1:
         raise AccordError(f"jobs={workers} cannot work. Give at least 1.")
     seed = secrets.randbelow(10**6) if seed is None else seed
-    looks = _looks([s for s in asked if s != _BASICS], names) if runs else 0
+    looks = _looks([s for s in asked if s in STATISTICS], names) if runs else 0
     tasks = [
-        Job(s, n, tuple(names), runs, alpha, looks, seed) for s in asked for n in (NEIGHBORS if s != _BASICS else ("",))
+        Job(s, n, tuple(names), runs, alpha, looks, seed)
+        for s in asked
+        for n in (NEIGHBORS if s in STATISTICS else ("",))
+        if s != PROGRAMS
     ]
     tasks.sort(key=lambda job: "regression" not in job.statistic)  # the longest first
-    planned(len(tasks))
+    batches = (Job(PROGRAMS, "", (), 0, alpha, 0, seed + k * _WORLDS) for k in count())
+    tried = list(islice(batches, _BATCHES)) if PROGRAMS in asked else []
+    planned(len(tasks) + len(tried))
     start = perf_counter()
     seen: list[Seen] = []
-    done = ((job, look(job)) for job in tasks) if workers == 1 else shared(tasks, look, workers)
-    for job, found in done:
-        seen += found
-        progress(job.name)
+
+    def take(done: Iterable[tuple[Job, list[Seen]]]) -> None:
+        for job, found in done:
+            seen.extend(found)
+            progress(job.name)
+
+    if workers == 1:
+        take((job, look(job)) for job in tasks)
+        take(shared(tried, look, 1))
+    else:
+        take(shared([*tasks, *tried], look, workers))
+    until = perf_counter() + deep
+    try:
+        while perf_counter() < until:
+            tried += (more := list(islice(batches, 2 * workers)))
+            take(shared(more, look, workers))
+    except KeyboardInterrupt:
+        if not deep:
+            raise
     if mechanisms and not {s.mechanism for s in seen} & set(names):
         raise AccordError(f"{' and '.join(names)} answer none of {', '.join(asked)}. See 'accord mechanisms'.")
-    return Audit(gathered(seen), seed, runs, alpha, looks, perf_counter() - start)
+    unseen = tuple(_unseen(asked, names, runs, len(tried) * _WORLDS))
+    return Audit(gathered(seen), seed, runs, alpha, looks, perf_counter() - start, unseen)
 
 
 def enough(runs: int, alpha: float) -> None:
@@ -103,6 +130,8 @@ def enough(runs: int, alpha: float) -> None:
 def look(job: Job) -> list[Seen]:
     """All that one job sees."""
     rng = np.random.default_rng([job.seed, crc32(job.name.encode())])
+    if job.statistic == PROGRAMS:
+        return [_tried(k) for k in range(job.seed, job.seed + _WORLDS)]
     if job.statistic == _BASICS:
         return list(_basics(job, rng))
     return list(_looked(job, rng))
@@ -166,6 +195,35 @@ def _or_fails(seen: Iterator[Seen], mechanism: str, statistic: str) -> Iterator[
         yield Seen("replay", mechanism, statistic, "", "", 0.0, inf, f"it fails ({type(fault).__name__})")
 
 
+def _tried(seed: int) -> Seen:
+    """One program on two neighboring worlds; of a violation, the smallest that shows it."""
+    world = worlds.world(np.random.default_rng([seed, crc32(PROGRAMS.encode())]))
+    found = programs.difference(world)
+    if found is None:
+        return Seen("program", "any", world.name, "", "", 0.0, 0.0)
+    small = programs.smallest(found)
+    return Seen("program", "any", world.name, "", "", small.promised, small.found, small.said, small.script)
+
+
+def _unseen(asked: Sequence[str], mechanisms: Sequence[str], runs: int, tried: int) -> Iterator[str]:
+    """What was not looked at, in sentences."""
+    yield "how long anything takes; who holds a ledger's key; levels that depend on values (docs/guarantees.md)"
+    yield "Spark and PostgreSQL: that their integers are those of the embedded engine is a matter of accord's tests"
+    yield "tables of more than a few people, of which the proofs speak"
+    if len(mechanisms) < len(ALL):
+        yield f"the mechanisms {', '.join(m.name for m in ALL if m.name not in mechanisms)}"
+    left = [s for s in (*STATISTICS, _BASICS, PROGRAMS) if s not in asked]
+    if left:
+        yield f"{len(left)} statistics that were not asked for: {', '.join(left)}"
+    if tried:
+        yield f"programs other than the {tried} that were tried (--deep tries more, until Ctrl-C)"
+        absent = [form for form in worlds.ALL_FORMS if form not in worlds.FORMS]
+        if absent:
+            yield f"tables of {', '.join(absent)}, which are not installed"
+    if not runs:
+        yield "real noise, many times (--runs 10000)"
+
+
 def _seen(way: str, job: Job, account: exact.Worst, mechanism: str | None = None, statistic: str | None = None) -> Seen:
     return Seen(
         way,
@@ -181,10 +239,11 @@ def _seen(way: str, job: Job, account: exact.Worst, mechanism: str | None = None
 
 def _asked(statistics: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
-    for name in statistics or (*STATISTICS, _BASICS):
-        matching = [s.name for s in STATISTICS.values() if name in (s.name, s.base)] + [_BASICS] * (name == _BASICS)
+    others = (_BASICS, PROGRAMS)
+    for name in statistics or (*STATISTICS, *others):
+        matching = [s.name for s in STATISTICS.values() if name in (s.name, s.base)] + [s for s in others if s == name]
         if not matching:
-            raise AccordError(f"there is no statistic {name!r} to audit: {did_you_mean(name, (*STATISTICS, _BASICS))}")
+            raise AccordError(f"there is no statistic {name!r} to audit: {did_you_mean(name, (*STATISTICS, *others))}")
         found |= dict.fromkeys(matching)
     return list(found)
 

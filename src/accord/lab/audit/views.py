@@ -25,11 +25,12 @@ from accord.report.figures import CHOSEN, LEVEL, pyplot
 
 _SHOWN = 40
 _VIOLATED = "#B00020"
-_COLOURS = {"exact": CHOSEN, "replay": LEVEL, "empirical": "#009E73"}
+_COLOURS = {"exact": CHOSEN, "replay": LEVEL, "program": "#CC79A7", "empirical": "#009E73"}
 _HEAD = ("mechanism", "statistic", "neighbors", "level", *WAYS)
 _TOLD = {
     "exact": "Every table on a tiny domain (two or three people, a few values, missing ones among them), every neighbor and every output: the largest |log ratio| of probabilities, reckoned, not estimated.",
     "replay": "Neighbors of people of the bundled table through the real engine, with the noise frozen: by how much the integers and scores behind an answer move, against the noise that each of them gets; nothing else may move.",
+    "program": "Random programs on random tables, through the library and the command line, in two worlds that differ in one person, with the noise recorded: whatever they show is the same, and what noise was added to moves by no more than that person is charged.",
     "empirical": "Many releases with real noise on the neighbors that the exact way found to be worst: a loss that they surely show, which is below the true one.",
 }
 
@@ -45,7 +46,7 @@ def verdict(found: Audit) -> str:
 
 def terms(found: Audit) -> str:
     """What the numbers depend on."""
-    told = f"accord {accord.__version__}; {found.seconds:.0f} s; seed {found.seed} for the neighbors of the replay"
+    told = f"accord {accord.__version__}; {found.seconds:.0f} s; seed {found.seed} for neighbors and programs"
     if not found.runs:
         return f"{told}; without the empirical way (--runs 10000)"
     return f"{told}; {found.runs:,} releases of each table (a twentieth of that where each reads it anew), α = {found.alpha:g} in all, shared among {found.looks:,} looks"
@@ -65,7 +66,13 @@ def view(found: Audit) -> Any:
     parts += [Text("ε lost of ε promised, worst first:", style="dim"), grid]
     if len(shown) < len(found.findings):
         parts.append(Text(f"… and {len(found.findings) - len(shown):,} more: --json, or --html FILE", style="dim"))
-    return Group(*parts, "", Text(terms(found), style="dim"))
+    parts += ["", Text(terms(found), style="dim")]
+    parts += [Text(f"not looked at: {text}", style="dim") for text in found.unseen]
+    return Group(*parts, *(Text(script) for script in _scripts(found)[:1]))
+
+
+def _scripts(found: Audit) -> list[str]:
+    return [look.script for f in found.violations for look in f.violations if look.script]
 
 
 def _problems(found: Audit) -> list[str]:
@@ -114,7 +121,10 @@ def write(found: Audit, path: Path) -> Path:
         _map(found),
         "<h2>All promises, worst first</h2>",
         *html.table(_HEAD, *_rows(found)),
-        "<p>Not looked at: how long a draw takes, who holds the ledger's key, and levels that depend on values (docs/guarantees.md).</p>",
+        *(f"<pre>{escape(script)}</pre>" for script in _scripts(found)),
+        "<h2>Not looked at</h2><ul>",
+        *(f"<li>{escape(text)}</li>" for text in found.unseen),
+        "</ul>",
     ]
     with _writing(path):
         path.write_text(html.document(title, body), encoding="utf-8")
