@@ -227,7 +227,8 @@ class Watched:
         return getattr(self._engine, name)
 
     def fetch(self, sql, wide=None):
-        if any(column in sql for column in self._private):
+        asked = sql.replace(self._engine.source, "")  # which names all columns, in some engines
+        if any(column in asked for column in self._private):
             self.read.append(sql)
         return self._engine.fetch(sql, wide)
 
