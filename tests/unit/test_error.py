@@ -3,10 +3,12 @@
 from itertools import pairwise
 from math import exp, inf, log
 
+import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+import accord
 from accord.mechanisms.error import half_width, tail
 
 GRID = [
@@ -98,3 +100,13 @@ def test_two_errors_are_wider_than_one(s, b):
 @pytest.mark.parametrize("unit", [1e-150, 1e-3, 1e6, 1e150])
 def test_the_unit_does_not_matter(unit):
     assert half_width(2 * unit, 3 * unit, 0.05) == pytest.approx(unit * half_width(2.0, 3.0, 0.05), rel=1e-10)
+
+
+@pytest.mark.parametrize("ask", [accord.min, accord.max, accord.median])
+@pytest.mark.parametrize("people", [3, 100, 10_000])
+def test_ends_of_an_interval_of_ranks_are_in_order(ask, people):
+    """A bound of how many people count for so much was 0 where everyone counts: the interval was from 100 to 0."""
+    for levels in (np.ones(people), np.linspace(0.5, 1, people)):
+        table = accord.table({"x": np.arange(people) % 1000 * 1.0, "e": levels}, epsilon="e")
+        low, high = table.release(ask("x", (0, 1000), step=1)).interval(0.95)
+        assert 0 <= low <= high <= 100

@@ -105,14 +105,15 @@ def _counted(task: Task, calibration: Calibration) -> Callable[[float], list[tup
     query: Order = task.query
     n, total, outputs = task.total, _weight(calibration, task), query.outputs
     charges = calibration.weights * total
-    shares = np.append(task.people, n - task.people.sum()) / n  # those who are not read weigh nothing
-    weights = np.append(charges, 0.0)
+    unread = n - int(task.people.sum())  # they weigh nothing
+    shares = np.append(task.people, unread) / n if unread else task.people / n
+    weights = np.append(charges, 0.0) if unread else charges
+    least = weights.min()  # taken out of E[exp(−λc)], which would be 0 for large λ
 
     def most(weight: float, alpha: float) -> float:
         rates = np.geomspace(1e-4, 1e4, 81) / weights.max()
-        drawn = np.array([shares @ np.exp(-rate * weights) for rate in rates])
-        with np.errstate(divide="ignore"):
-            people = (rates * weight + log(1 / alpha)) / -np.log(drawn)
+        rest = np.array([shares @ np.exp(-rate * (weights - least)) for rate in rates])
+        people = (rates * weight + log(1 / alpha)) / (rates * least - np.log(rest))
         return min(1.0, float(people.min()) / n)
 
     def ends(alpha: float) -> list[tuple[float, float]]:
