@@ -96,8 +96,8 @@ class SQL:
     def level(self, column: str, kind: Kind) -> str:
         """A column of levels as a double, never above its decimal value; NaN for what is not a number, NULL for none.
 
-        A double may lie above the decimal that it was made of, and a level is a promise. So a decimal is cut to millionths first; of text,
-        what is written with an exponent has at most 15 digits, which a double holds.
+        A double may lie above the decimal that it was made of, and a level is a promise. So a decimal is cut to millionths first; of text with an exponent,
+        which a double holds if it has at most 15 digits, a longer one is made smaller by more than a double can be off.
         """
         x = self.column(column)
         if kind == "number":
@@ -106,7 +106,8 @@ class SQL:
         number = self.attempt(x, self.DOUBLE)
         finite = (
             f"CASE WHEN regexp_full_match(trim({x}), '[+-]?[0-9]*[.]?[0-9]*') THEN {cut} "
-            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]{{1,16}}[eE][+-]?[0-9]+') THEN {number} END"
+            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]{{1,16}}[eE][+-]?[0-9]+') THEN {number} "
+            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]+[eE][+-]?[0-9]+') THEN {number} * {self.double(1 - 2**-52)} END"
         )
         return (
             f"(CASE WHEN {x} IS NULL THEN NULL WHEN lower(trim({x})) IN ('inf', '+inf', 'infinity', '+infinity') THEN {number} "
