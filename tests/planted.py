@@ -3,12 +3,16 @@
 import __future__
 
 import inspect
+import random
+import secrets
 import sys
 import textwrap
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from threading import Condition
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
@@ -326,3 +330,98 @@ def a_person_in_two_public_groups(monkeypatch):
 def only_one_question_of_a_workload_is_booked(monkeypatch):
     good = books._charges
     everywhere(monkeypatch, good, lambda plan: good(parts_of(plan)[0]))
+
+
+# ---- the noise, and where it comes from ------------------------------------------------------------------------------
+
+
+def instead(monkeypatch, name, text, **names):
+    """A method of the noise with another text, in its own module, where the right one is `fresh`."""
+    monkeypatch.setattr(noise, "fresh", vars(SECURE)[name], raising=False)
+    for key, value in names.items():
+        monkeypatch.setattr(noise, key, value, raising=False)
+    made = {}
+    exec(compile(textwrap.dedent(text), name, "exec"), vars(noise), made)
+    monkeypatch.setattr(SECURE, name, made[name])
+
+
+@bug
+def a_draw_is_kept_for_its_scale(monkeypatch):
+    monkeypatch.setattr(SECURE, "laplace", lru_cache(maxsize=None)(vars(SECURE)["laplace"]))
+
+
+@bug
+def every_second_draw_is_the_last_one_again(monkeypatch):
+    text = """
+        def laplace(self, scale):
+            if spare and spare[0][0] == scale:
+                return spare.pop()[1]
+            spare[:] = [(scale, fresh(self, scale))]
+            return spare[0][1]
+    """
+    instead(monkeypatch, "laplace", text, spare=[])
+
+
+@bug
+def random_words_drawn_ahead(monkeypatch):
+    """A child process begins with its parent's."""
+    text = """
+        def words(self, count):
+            if len(ahead) < count:
+                ahead.extend(fresh(self, 4096).tolist())
+            return np.array([ahead.pop() for _ in range(count)], dtype=np.uint64)
+    """
+    instead(monkeypatch, "words", text, ahead=[])
+
+
+@bug
+def a_choice_by_a_generator_seeded_once(monkeypatch):
+    text = """
+        def choose(self, scores, scale):
+            if not once:
+                once.append(np.random.default_rng(secrets.randbits(128)))
+            return int(np.argmax(np.asarray(scores, dtype=float) / scale + once[0].gumbel(size=len(scores))))
+    """
+    instead(monkeypatch, "choose", text, once=[])
+
+
+@bug
+def two_threads_at_once_get_one_draw(monkeypatch):
+    text = """
+        def laplace(self, scale):
+            with done:
+                if scale in under_way:
+                    done.wait_for(lambda: scale not in under_way, 60)
+                    return latest[scale]
+                under_way.add(scale)
+            try:
+                latest[scale] = fresh(self, scale)
+            finally:
+                with done:
+                    under_way.remove(scale)
+                    done.notify_all()
+            return latest[scale]
+    """
+    instead(monkeypatch, "laplace", text, done=Condition(), under_way=set(), latest={})
+
+
+@bug
+def a_seeded_generator_by_the_name_of_secrets(monkeypatch):
+    rng = random.Random(0)
+    seeded = SimpleNamespace(randbelow=rng.randrange, randbits=rng.getrandbits, token_bytes=rng.randbytes)
+    monkeypatch.setattr(noise, "secrets", seeded)
+
+
+@bug
+def the_generator_of_secrets_is_seeded(monkeypatch):
+    monkeypatch.setattr(secrets, "_sysrand", random.Random(0))
+
+
+@bug
+def fractions_of_a_scale_cut_off(monkeypatch):
+    changed(monkeypatch, SECURE, "laplace", "scale.numerator, scale.denominator", "max(1, int(scale)), 1")
+
+
+@bug
+def differences_of_scores_beyond_64_bits(monkeypatch):
+    changed(monkeypatch, SECURE, "choose", "scores = scores.astype(object)", "pass")

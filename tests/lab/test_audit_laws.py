@@ -181,16 +181,3 @@ def test_a_uniform_integer_decides_no_more_than_it_is_asked():
     assert found == {1: 0.25, 0: 0.75}
     found, _ = source.law_of(lambda given: [7, 8, 9][given.randbelow(3)])
     assert found == {k: pytest.approx(1 / 3) for k in (7, 8, 9)}
-
-
-@pytest.mark.parametrize(
-    ("counts", "depths", "least", "most"),
-    [
-        ((3000, 1000), (0, 1), 0.8, 1.1),
-        ((3000, 100), (0, 1), 2.5, 3.5),
-        ((3000, 1000), (0, 0), inf, inf),
-        ((100, 3000), (0, 1), 0, 0),
-    ],
-)
-def test_how_steeply_a_law_falls(counts, depths, least, most):
-    assert least <= source._steepest(counts, depths) <= most

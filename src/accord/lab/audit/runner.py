@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from accord.errors import AccordError, did_you_mean
-from accord.lab.audit import basics, empirical, exact, programs, replay, source, worlds
+from accord.lab.audit import basics, empirical, exact, noise_laws, programs, replay, source, worlds
 from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
 from accord.lab.audit.findings import Audit, Seen, gathered
 from accord.lab.processes import shared
@@ -172,8 +172,8 @@ def _measured(job: Job, account: exact.Worst) -> exact.Worst:
 
 
 def _basics(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
-    yield from _or_fails(source.losses(), "noise", "its law")
-    yield from _or_fails(source.sources(), "noise", "its source")
+    yield from _or_fails(noise_laws.losses(rng), "noise", "its law")
+    yield from _or_fails(source.sources(rng), "noise", "its source")
     parts: list[tuple[str, str | None, Iterator[exact.Worst]]] = [
         ("order of rows", None, basics.order(rng)),
         ("booked in a ledger", None, basics.booked(job.mechanisms)),

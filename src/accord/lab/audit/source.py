@@ -1,136 +1,45 @@
-"""The noise itself: its law, and where it comes from.
+"""Where the noise comes from: every draw asks the operating system, for itself.
 
-The noise of a release is a function of uniform integers that the operating system gives. Here the same code runs on integers that are given to it: on every sequence of decisions that
-matters, with its probability, which gives the law of what is drawn; on one long sequence, where there are too many; and on none, to see whether it asks. Code that draws without
-asking has a seed. The coin that shows heads with probability exp(−a/b) is looked at by itself first, and then taken as one decision.
+The code of the noise is copied with another source of random integers (given.py), so that a release that goes on meanwhile keeps its own. Looked at are
 
-The code is copied with another source, so that a release that goes on meanwhile keeps its own.
+    the source     what the code calls `secrets` is Python's own, and ends in the operating system, in every call of every kind of draw;
+    independence   draws one after another ask what each asks alone, and give what each gives alone. So they are functions of different random integers:
+                   nothing is kept from one for the next, for another thread, or for a child process that begins with all that its parent has.
 """
 
 from __future__ import annotations
 
-import heapq
+import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
-from itertools import count
+from functools import partial
 from math import exp, inf, log
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from accord import release
-from accord.lab.audit.empirical import log_ratio, lowest
 from accord.lab.audit.findings import Seen
+from accord.lab.audit.given import ENDS, NEGLIGIBLE, Given, Other, Recorded, law_of
 
 _COIN = "_exp_coin"
-_COINS = ((0, 1), (1, 1), (1, 2), (5, 7), (1, 1000))
-_SCALES = (Fraction(1), Fraction(2), Fraction(1, 2))
-_LARGE = Fraction(10**18 + 9, 7)
-"""About the largest scale that a release has: no double has its last digits."""
-_CHOICES = (((0, -1, -3), 2), ((0, -2, -2, -5), 3), ((0, -99, -101, -250), 100))
-_CHANCES = (0.05, 0.5)
-_RUNS, _NEGLIGIBLE, _NONE = 6_000, 1e-10, 1e-300
-_DRAWS, _SURE = 4_000, 1e-9
-_FINE = 64
-"""Uniform integers below this are tried one by one; larger ones at as many places, evenly."""
+_CALLS = 50
+_SHORT, _LONG, _PAIRS = 40, 2_000, 1_500
+_SLACK = 1e-12
+_PATIENCE, _LONGEST = 0.2, 60.0
+_UNASKED = "it draws without asking the operating system"
+Draw = Callable[[Any], Any]
 
 
 def secure() -> Any:
     """The noise of releases."""
     return vars(release)["SECURE"]
-
-
-# ---- what it is given ------------------------------------------------------------------------------------------------
-
-
-class _End(Exception):  # noqa: N818  a sequence of decisions that is not long enough
-    pass
-
-
-_ENDS = (_End, IndexError)
-"""NumPy has its own word for it where an index is not decided."""
-
-
-class Given:
-    """Stands in for `secrets`. What comes out is decided beforehand, step by step; where nothing is, it notes what could be."""
-
-    def __init__(self, decided: tuple[int, ...]) -> None:
-        self.decided, self.used = decided, 0
-        self.next: list[float] = []
-        """The chances of what is not decided yet."""
-
-    def decide(self, chances: list[float]) -> int:
-        if self.used == len(self.decided):
-            self.next = chances
-            raise _End
-        self.used += 1
-        return self.decided[self.used - 1]
-
-    def toss(self, heads: float) -> bool:
-        return heads == 1 or self.decide([1 - heads, heads]) == 1
-
-    def randbelow(self, below: int) -> Uniform:
-        return Uniform(self, below)
-
-    def randbits(self, bits: int) -> Uniform:
-        return Uniform(self, 2**bits)
-
-    def token_bytes(self, size: int) -> bytes:
-        return bytes(int(Uniform(self, 256)) for _ in range(size))
-
-
-class Uniform:
-    """A uniform integer of which no more is decided than what is asked: whether it is below a number, or which one it is."""
-
-    def __init__(self, given: Given, below: int) -> None:
-        self.given, self.below, self.value = given, below, -1
-
-    def __lt__(self, other: Any) -> bool:
-        if self.value >= 0:
-            return bool(self.value < other)
-        return int(other) > 0 and self.given.toss(min(int(other), self.below) / self.below)
-
-    def __ge__(self, other: Any) -> bool:
-        return not self < other
-
-    def __le__(self, other: Any) -> bool:
-        return self < int(other) + 1
-
-    def __gt__(self, other: Any) -> bool:
-        return not self < int(other) + 1
-
-    def __int__(self) -> int:
-        if self.value < 0:
-            places = min(self.below, _FINE)
-            chosen = self.given.decide([1 / places] * places)
-            self.value = chosen if places == self.below else self.below * (2 * chosen + 1) // (2 * places)
-        return self.value
-
-    __index__ = __int__
-
-    def __eq__(self, other: object) -> bool:
-        return int(self) == other
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def _as_number(name: str) -> Callable[..., Any]:
-    return lambda self, *others: getattr(int(self), name)(*map(int, others))
-
-
-for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "mod", "lshift", "rshift", "and", "or", "bool"):
-    setattr(Uniform, f"__{_name}__", _as_number(f"__{_name}__"))
-
-
-class Random:
-    """Stands in for `secrets`, with a sequence that is always the same."""
-
-    def __init__(self) -> None:
-        rng = random.Random(0)
-        self.randbelow, self.randbits, self.token_bytes = rng.randrange, rng.getrandbits, rng.randbytes
 
 
 class Copy:
@@ -141,10 +50,10 @@ class Copy:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._noise, name)
-        if not isinstance(found, MethodType):
-            return found
-        function = found.__func__
-        return MethodType(_with(function, self.names(function)), self)  # type: ignore[arg-type]
+        function = getattr(found, "__func__", None)
+        if not isinstance(function, FunctionType):
+            return found  # what cannot be copied draws as it does, and asks nothing of this source
+        return MethodType(_with(function, self.names(function)), self)
 
     def names(self, function: Any) -> dict[str, Any]:
         """The globals that a function sees."""
@@ -156,93 +65,222 @@ class Copy:
             names[_COIN] = self._coin
         return names
 
+    def own_coin(self) -> Callable[[int, int], bool] | None:
+        """The coin of its code, asking the same source; None if it has none."""
+        function = getattr(self._noise.laplace, "__func__", None)
+        return self.names(function).get(_COIN) if isinstance(function, FunctionType) else None
+
+
+def following(given: Given) -> Copy:
+    """The noise on given decisions, of which each toss of its coin is one."""
+    return Copy(given, lambda a, b: given.toss(exp(-int(a) / b)))
+
 
 def _with(function: FunctionType, names: dict[str, Any]) -> FunctionType:
     return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
 
 
-# ---- what it draws ---------------------------------------------------------------------------------------------------
+def sources(rng: np.random.Generator) -> Iterator[Seen]:
+    """Whether every draw asks the operating system, and for itself."""
+    own = random.Random(int(rng.integers(2**63)))
+    kinds = _kinds(own)
+    yield _seen("secrets", _impostor())
+    for name, draws in kinds.items():
+        for part in (partial(_unasked, draws, own), partial(_elsewhere, draws, own), partial(_shared, draws[0])):
+            yield from or_fails(name, lambda name=name, part=part: _seen(name, part()))  # type: ignore[misc]
+    yield from or_fails("draws one after another", lambda: _seen("draws one after another", _kept(kinds, own)))
+    yield from _joint(own)
 
 
-def law_of(draw: Callable[[Given], int]) -> tuple[dict[int, float], float]:
-    """What a draw gives, with probabilities that are lower bounds; and the rest, which was not followed to the end. The likeliest first."""
-    found: dict[int, float] = {}
-    rest, order = 1.0, count()
-    todo: list[tuple[float, int, tuple[int, ...]]] = [(-1.0, next(order), ())]
-    for _ in range(_RUNS):
-        if not todo or -todo[0][0] < _NEGLIGIBLE:
-            break
-        weight, _, decided = heapq.heappop(todo)
-        given = Given(decided)
-        try:
-            drawn = int(draw(given))
-        except _ENDS:
-            if not given.next:
-                raise
-            for k, chance in enumerate(given.next):
-                heapq.heappush(todo, (weight * chance, next(order), (*decided, k)))
-        else:
-            found[drawn] = found.get(drawn, 0.0) - weight
-            rest += weight
-    return found, max(0.0, rest)
+def or_fails(name: str, look: Callable[[], Seen]) -> Iterator[Seen]:
+    """A noise that fails on integers that it is given is a finding, and no reason not to look at the rest."""
+    try:
+        yield look()
+    except Exception as fault:
+        yield _seen(name, f"it fails ({type(fault).__name__})")
 
 
-def losses() -> Iterator[Seen]:
-    """Of the coin, of draws of several scales, of choices, of keeping people: what is lost at least."""
-    for a, b in _COINS if _COIN in Copy(None).names(secure().laplace.__func__) else ():
-        yield _coin(a, b)
-    for scale in _SCALES:
-        law, rest = law_of(lambda given, s=scale: Copy(given, lambda a, b: given.toss(exp(-int(a) / b))).laplace(s))  # type: ignore[misc]
-        steps = [log(p / (law.get(x + step, _NONE) + rest)) for x, p in law.items() for step in (-1, 1)]
-        yield _seen(f"Laplace of scale {scale}", float(1 / scale), max(0.0, *steps), f"{1 - rest:.5%} of all draws")
-    noise, told = Copy(Random()), f"{_DRAWS:,} draws from one sequence"
-    drawn = [noise.laplace(_LARGE) for _ in range(_DRAWS)]
-    depths = np.abs(np.arange(-1.875, 2, 0.25))
-    counts = np.histogram([float(x / _LARGE) for x in drawn], np.append(np.arange(-2, 2, 0.25), 2))[0]
-    yield _seen("Laplace of a large scale", 1.0, _steepest(counts.tolist(), depths.tolist()), told)
-    digits = np.bincount([x % 8 for x in drawn], minlength=8)
-    yield _seen("last digits of it", 1.0, _steepest(digits.tolist(), [0.0] * 8), told)
-    for scores, size in _CHOICES:
-        chosen = np.bincount([noise.choose(np.array(scores), size) for _ in range(_DRAWS)], minlength=len(scores))
-        depths = (max(scores) - np.array(scores)) / size
-        yield _seen(f"choice of scale {size}", 1.0, _steepest(chosen.tolist(), depths.tolist()), told)
-    for chance in _CHANCES:
-        kept = int(noise.keep(np.full(_DRAWS, int(chance * 2**63), dtype=np.uint64)).sum())
-        yield _seen(f"kept with chance {chance}", chance, lowest(kept, _DRAWS, _SURE), told)
+def _seen(name: str, said: str) -> Seen:
+    return Seen("replay", "noise", name, "", "", 0.0, inf if said else 0.0, said)
 
 
-def _coin(a: int, b: int) -> Seen:
-    """Heads with probability exp(−a/b), neither more nor less."""
-    law, rest = law_of(lambda given: Copy(given).names(secure().laplace.__func__)[_COIN](a, b))
-    right = abs(law.get(1, 0.0) - exp(-a / b)) <= rest + _NEGLIGIBLE
-    return _seen(f"coin exp(−{a}/{b})", a / b, a / b if right else inf, f"heads: {law.get(1, 0.0):.9f}")
-
-
-def _steepest(counts: Sequence[int], depths: Sequence[float]) -> float:
-    """By how much the logarithm of a probability falls with depth, at least; 1 is right. Where depths are the same, it may not fall at all."""
-    found = 0.0
-    for i, j in ((i, j) for i in range(len(counts)) for j in range(len(counts)) if i != j and depths[j] >= depths[i]):
-        fall = log_ratio(counts[i], _DRAWS, counts[j], _DRAWS, _SURE)
-        if fall > 0:
-            found = max(found, fall / (depths[j] - depths[i]) if depths[j] > depths[i] else inf)
-    return found
-
-
-def _seen(name: str, promised: float, found: float, said: str) -> Seen:
-    return Seen("exact", "noise", name, "", "", promised, found, said)
-
-
-def sources() -> Iterator[Seen]:
-    """Whether every draw asks the operating system."""
-    asking: dict[str, Callable[[Any], Any]] = {
-        "Laplace": lambda noise: noise.laplace(Fraction(1000)),
-        "choice": lambda noise: noise.choose(np.array([0, -1, -3]), 2),
-        "keeping people": lambda noise: noise.keep(np.array([2**62] * 3, dtype=np.uint64)),
-        "random words": lambda noise: noise.words(3),
+def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
+    """Draws of every kind, some with numbers that are drawn anew in each audit."""
+    scales = [Fraction(1000), Fraction(rng.randrange(1, 50), rng.randrange(1, 50)), Fraction(rng.randrange(1, 10**12))]
+    choices = [([0, -1, -3], 2), ([rng.randrange(-500, 0) for _ in range(rng.randrange(1, 9))], rng.randrange(1, 200))]
+    chances = [[2**62] * 3, [rng.randrange(2**63 + 1) for _ in range(rng.randrange(1, 9))]]
+    counts = [3, rng.randrange(1, 9)]
+    return {
+        "Laplace": [lambda noise, s=s: noise.laplace(s) for s in scales],  # type: ignore[misc]
+        "choice": [lambda noise, c=c: noise.choose(np.array(c[0]), c[1]) for c in choices],  # type: ignore[misc]
+        "keeping people": [
+            lambda noise, c=c: noise.keep(np.array(c, dtype=np.uint64)).tolist()  # type: ignore[misc]
+            for c in chances
+        ],
+        "random words": [lambda noise, n=n: noise.words(n).tolist() for n in counts],  # type: ignore[misc]
     }
-    for name, draw in asking.items():
+
+
+# ---- the operating system --------------------------------------------------------------------------------------------
+
+
+def _impostor() -> str:
+    """What is wrong with what the noise calls `secrets`; nothing, if it is Python's own and that is as Python made it."""
+    for name in ("laplace", "choose", "keep", "words"):
+        function = getattr(getattr(secure(), name), "__func__", None)
+        if "secrets" in getattr(function, "__globals__", {}) and function.__globals__["secrets"] is not secrets:  # type: ignore[union-attr]
+            return "what it calls secrets is another module"
+    generator = vars(secrets)["_sysrand"]
+    own = {secrets: (secrets.randbelow, secrets.token_bytes), random: vars(random.SystemRandom).values()}
+    written = all(getattr(f, "__globals__", vars(m)) is vars(m) for m, functions in own.items() for f in functions)
+    if type(generator) is not random.SystemRandom or any(map(callable, vars(generator).values())) or not written:
+        return "the generator of secrets is not the operating system's"
+    if secrets.randbits != generator.getrandbits:
+        return "the bits of secrets are not the operating system's"
+    builtin = isinstance(os.urandom, BuiltinFunctionType) and vars(sys.modules[os.name])["urandom"] is os.urandom
+    return "" if builtin and vars(random)["_urandom"] is os.urandom else "os.urandom is another function"
+
+
+class _System:
+    """Stands in for `secrets`: its own code, down to the operating system, whose bytes are counted."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        own = {
+            name: _with(function, {**function.__globals__, "_urandom": self.urandom})
+            for name, function in vars(random.SystemRandom).items()
+            if isinstance(function, FunctionType)
+        }
+        generator = type("Counted", (random.SystemRandom,), own)()
+        names = {**vars(secrets), "_sysrand": generator}
+        self.randbits = generator.getrandbits
+        self.randbelow, self.token_bytes = (_with(vars(secrets)[name], names) for name in ("randbelow", "token_bytes"))
+
+    def urandom(self, size: int) -> bytes:
+        self.bytes += size
+        return os.urandom(size)
+
+
+def _unasked(draws: list[Draw], rng: random.Random) -> str:
+    """Of `secrets`, and through it of the operating system: in every call."""
+    for draw in draws:
         given = Given(())
-        with suppress(*_ENDS):  # it stops at the first thing that it asks
+        with suppress(*ENDS):  # it stops at the first thing that it asks
             draw(Copy(given))
-        said = "" if given.next else "it draws without asking the operating system"
-        yield Seen("replay", "noise", name, "", "", 0.0, inf if said else 0.0, said)
+        record = Recorded(rng)
+        draw(Copy(record))
+        if not given.next and not record.record:
+            return _UNASKED
+        source = _System()
+        noise = Copy(source)
+        for _ in range(_CALLS):
+            before = source.bytes
+            draw(noise)
+            if source.bytes == before:
+                return _UNASKED
+    return ""
+
+
+def _elsewhere(draws: list[Draw], rng: random.Random) -> str:
+    """On the same integers it draws the same: it has no other source beside."""
+    for draw in draws:
+        first = Recorded(rng)
+        drawn = draw(Copy(first))
+        for _ in range(3):
+            try:
+                if draw(Copy(Recorded(rng, first.record))) != drawn:
+                    return "on the same random integers it draws something else"
+            except Other:
+                return "on the same random integers it asks something else"
+    return ""
+
+
+# ---- one draw and another --------------------------------------------------------------------------------------------
+
+
+def _kept(kinds: dict[str, list[Draw]], rng: random.Random) -> str:
+    """What is wrong with draws one after another: pairs of all kinds, and one long sequence."""
+    every = [(name, draw) for name, draws in kinds.items() for draw in draws]
+    pairs = [[one, other] for one in every for other in every]
+    for sequence in (*pairs, *(rng.choices(every, k=3) for _ in range(_SHORT)), rng.choices(every, k=_LONG)):
+        source = Recorded(rng)
+        noise, parts = Copy(source), []
+        for name, draw in sequence:
+            begin = len(source.record)
+            parts.append((name, draw, draw(noise), begin, len(source.record)))
+        for name, draw, drawn, begin, end in parts:
+            said = _alone(draw, drawn, source.record[begin:end], rng)
+            if said:
+                return f"{name}: {said}"
+    return ""
+
+
+def _alone(draw: Draw, drawn: Any, record: list[tuple[Any, Any]], rng: random.Random) -> str:
+    """What is wrong if a draw by itself is not what it was after others."""
+    if not record:
+        return "after another draw it does not ask again"
+    again = Recorded(rng, record)
+    try:
+        same = draw(Copy(again)) == drawn and len(again.record) == len(record)
+    except Other:
+        same = False
+    return "" if same else "what it draws depends on the draws before it"
+
+
+class _Meeting(Recorded):
+    """Stands in for `secrets`: whoever asks first waits a while for the other, so that two draws are under way at once."""
+
+    def __init__(self) -> None:
+        super().__init__(random.Random(0))
+        self.asking: set[int] = set()
+        self._both = threading.Barrier(2)
+
+    def _give(self, question: tuple[str, int], fresh: Callable[[int], Any]) -> Any:
+        if threading.get_ident() not in self.asking:
+            self.asking.add(threading.get_ident())
+            with suppress(threading.BrokenBarrierError):  # a noise may let them draw one after the other
+                self._both.wait(_PATIENCE)
+        return super()._give(question, fresh)
+
+
+def _shared(draw: Draw) -> str:
+    """Both of two threads that draw at once ask for themselves."""
+    source = _Meeting()
+    noise, done = Copy(source), []
+    threads = [threading.Thread(target=lambda: done.append(draw(noise)), daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_LONGEST)
+    if len(done) < 2:
+        return "two threads that draw at once do not come to an end"
+    return "" if len(source.asking) == 2 else "two threads that draw at once get one draw"
+
+
+def _joint(rng: random.Random) -> Iterator[Seen]:
+    """The law of two draws, followed decision by decision, is the product of the laws of each."""
+    one, other = Fraction(1, rng.randrange(1, 4)), Fraction(2 * rng.randrange(1, 4) + 1, 2)
+    scores = np.array([0, -rng.randrange(1, 4), 0])
+    draws: dict[str, Draw] = {
+        f"Laplace of scale {one}": lambda noise: noise.laplace(one),
+        f"Laplace of scale {other}": lambda noise: noise.laplace(other),
+        "a choice": lambda noise: noise.choose(scores, 2),
+    }
+    for a, b in ((0, 0), (0, 1), (1, 1), (0, 2), (2, 0), (2, 2)):
+        first, then = list(draws.items())[a], list(draws.items())[b]
+        yield from or_fails(f"{first[0]}, then {then[0]}", partial(_factorised, first, then))
+
+
+def _factorised(first: tuple[str, Draw], then: tuple[str, Draw]) -> Seen:
+    (law, less), (law_after, less_after) = (law_of(lambda g, d=d: d(following(g))) for _, d in (first, then))  # type: ignore[misc]
+    both, rest = law_of(lambda given: _two(following(given), first[1], then[1]), _PAIRS)
+    found = 0.0
+    for (x, y), p in both.items():
+        most = (law.get(x, 0.0) + less + _SLACK) * (law_after.get(y, 0.0) + less_after + _SLACK)
+        found = max(found, log(p / most) if p > NEGLIGIBLE else 0.0)
+    said = f"{1 - rest:.3%} of all pairs; together they are likelier than one by one" if found else ""
+    return Seen("exact", "noise", f"{first[0]}, then {then[0]}", "", "", 0.0, found, said)
+
+
+def _two(noise: Copy, first: Draw, then: Draw) -> tuple[int, int]:
+    return first(noise), then(noise)

@@ -1,0 +1,143 @@
+"""The audit of the noise: its laws are followed exactly, its alarms are rarer than they say, and it sees what is kept between draws."""
+
+from fractions import Fraction
+from math import exp
+from random import Random
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from accord.lab.audit import noise_laws, source
+from accord.lab.audit.given import Other, Recorded, law_of
+
+
+def test_a_sound_noise_passes_with_numbers_drawn_anew():
+    """False alarms: once in 10⁹ runs of this test."""
+    rng = np.random.default_rng()
+    seen = [*noise_laws.losses(rng), *source.sources(rng)]
+    assert [s for s in seen if s.violated] == []
+    assert len(seen) > 50 and {s.way for s in seen} == {"exact", "replay"}
+
+
+def test_two_audits_draw_other_scales():
+    names = [
+        [name.statistic for name in noise_laws.losses(np.random.default_rng(seed)) if "of scale" in name.statistic][:7]
+        for seed in (1, 2)
+    ]
+    assert names[0][:3] == names[1][:3] and not set(names[0][3:]) & set(names[1][3:])
+
+
+# ---- laws ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scale", [Fraction(1, 17), Fraction(5, 7), Fraction(7, 3), Fraction(12), Fraction(41, 2)], ids=str
+)
+def test_the_law_of_a_draw_is_followed_to_the_end(scale):
+    """Through everything that is rejected and drawn again."""
+    law, rest = law_of(lambda given: source.following(given).laplace(scale))
+    q = exp(-1 / scale)
+    assert rest < 1e-6
+    assert all(abs(p - (1 - q) / (1 + q) * exp(-abs(x) / scale)) <= rest + 1e-12 for x, p in law.items())
+
+
+def rejecting(given, tries):
+    """A die of three sides, from one of four; gives up after so many tries."""
+    for _ in range(tries):
+        side = int(given.randbelow(4))
+        if side < 3:
+            return side
+    return 0
+
+
+def endless(given):
+    side = 3
+    while side == 3:
+        side = int(given.randbelow(4))
+    return side
+
+
+def test_what_begins_anew_is_not_taken_for_granted():
+    """A draw that counts its tries never begins anew; one that does not has its law at once."""
+    law, rest = law_of(endless, runs=20)
+    assert rest == 0 and law == {k: pytest.approx(1 / 3, abs=1e-12) for k in range(3)}
+    law, rest = law_of(lambda given: rejecting(given, 2))
+    assert rest == 0 and law == {0: pytest.approx(6 / 16), 1: pytest.approx(5 / 16), 2: pytest.approx(5 / 16)}
+
+
+def test_a_step_that_changes_nothing_yet_is_no_beginning():
+    """⌊v/17⌋ of a number of heads: one more hardly ever shows."""
+
+    def heads(given):
+        v = 0
+        while given.toss(0.5):
+            v += 1
+        return v // 17
+
+    law, _ = law_of(heads)
+    assert law[0] == pytest.approx(1 - 2**-17, abs=1e-9) and law[1] == pytest.approx(2**-17, rel=1e-3)
+
+
+@pytest.mark.parametrize("p", [1e-6, 0.002, 0.05, 0.3, 0.5, 0.9, 1 - 1e-4])
+def test_alarms_are_rarer_than_they_say(p):
+    """Exactly: the probability of all numbers of hits that are a surprise."""
+    draws = 3_000
+    alarm = sum(stats.binom.pmf(k, draws, p) for k in range(draws + 1) if noise_laws._surprising(k, draws, p))
+    assert 0 < alarm < 1e-9 / noise_laws._EVENTS
+
+
+def test_what_cannot_happen_is_a_surprise_at_once():
+    assert noise_laws._surprising(1, 3_000, 0.0) and not noise_laws._surprising(0, 3_000, 0.0)
+    assert noise_laws._surprising(2_999, 3_000, 1.0) and not noise_laws._surprising(3_000, 3_000, 1.0)
+
+
+def test_there_are_fewer_events_than_alarms_are_shared_among(monkeypatch):
+    asked = []
+    good = noise_laws._surprising
+    monkeypatch.setattr(noise_laws, "_surprising", lambda *args: asked.append(args) or good(*args))
+    assert list(noise_laws.losses(np.random.default_rng(0)))
+    assert 200 < len(asked) < noise_laws._EVENTS
+
+
+# ---- the source ------------------------------------------------------------------------------------------------------
+
+
+def test_a_record_gives_the_same_again_and_nothing_else():
+    first = Recorded(Random(1))
+    given = first.randbelow(10**30), first.randbits(7), first.token_bytes(3)
+    again = Recorded(Random(2), first.record)
+    assert (again.randbelow(10**30), again.randbits(7), again.token_bytes(3)) == given
+    with pytest.raises(Other):
+        again.randbits(7)
+    with pytest.raises(Other):
+        Recorded(Random(2), first.record).randbelow(10**29)
+
+
+def test_the_real_source_is_counted_byte_by_byte():
+    system = source._System()
+    assert len(system.token_bytes(24)) == 24 and system.bytes == 24
+    assert 0 <= system.randbelow(1000) < 1000 and system.bytes >= 26
+    assert system.randbits(9) < 512 and system.bytes >= 28
+    assert source._impostor() == ""
+
+
+def test_a_noise_that_fails_is_a_finding():
+    def look():
+        raise IndexError
+
+    (seen,) = source.or_fails("Laplace", look)
+    assert seen.violated and seen.said == "it fails (IndexError)"
+
+
+def test_a_noise_that_lets_threads_draw_one_after_the_other_is_sound():
+    """Who waits for a lock asks later, but asks."""
+    from threading import Lock
+
+    lock = Lock()
+
+    def draw(noise):
+        with lock:
+            return noise.laplace(Fraction(10))
+
+    assert source._shared(draw) == ""
