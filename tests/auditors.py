@@ -1,4 +1,4 @@
-"""Published ways of finding privacy violations, written from their papers, and what they find in every mechanism.
+"""Published ways of finding privacy violations, written after their papers' ideas in simpler form, and what they find in every mechanism.
 
 hockey_stick  Kong, Muñoz Medina, Ribero, Syed, "DP-Auditorium" (2023): the hockey-stick divergence is the supremum over functions f of E f(here) − e^ε·E f(there).
               A classifier is trained on one half of the samples; the other half bounds its two means (Hoeffding).
