@@ -44,7 +44,7 @@ _STATISTICS: dict[str, dict[str, Any]] = {
 }
 
 
-def examine(rng: np.random.Generator, tables: int = 6) -> Iterator[Seen]:
+def examine(rng: np.random.Generator, tables: int = 4) -> Iterator[Seen]:
     """Of so many tables, whether they are read, charged and kept as the reference says."""
     with TemporaryDirectory() as folder:
         for number in range(tables):

@@ -181,7 +181,10 @@ def _shown(step: Step, names: dict[str, Any], tap: Recorded) -> Shown:
         return result
 
     names["show"] = show
-    logging.getLogger().addHandler(log)
+    logger = logging.getLogger("accord")
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(log)
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
@@ -189,7 +192,8 @@ def _shown(step: Step, names: dict[str, Any], tap: Recorded) -> Shown:
     except Exception as fault:
         shown.texts += _fault(fault)
     finally:
-        logging.getLogger().removeHandler(log)
+        logger.removeHandler(log)
+        logger.setLevel(level)
     shown.texts += [("warning", f"{w.category.__name__}: {w.message}") for w in warned]
     shown.texts += [("log", line) for line in log.lines]
     shown.draws = list(zip(tap.plans[before:], tap.draws[before:], strict=True))
@@ -202,8 +206,7 @@ class _Log(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.name.startswith("accord"):
-            self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
+        self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
 
 
 def _fault(fault: Exception) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from accord.errors import AccordError, did_you_mean
-from accord.lab.audit import basics, empirical, exact, noise_laws, programs, replay, source, worlds
+from accord.lab.audit import agreement, basics, empirical, exact, noise_laws, programs, replay, source, worlds
 from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
 from accord.lab.audit.findings import Audit, Seen, gathered
 from accord.lab.processes import shared
@@ -23,7 +23,7 @@ from accord.mechanisms import ALL
 ALPHA = 1e-4
 """The probability that the audit of a sound library finds a violation by the empirical way."""
 _BASICS, PROGRAMS = "basics", "programs"
-_WORLDS, _BATCHES = 10, 8
+_WORLDS, _BATCHES = 8, 6
 """Programs that are tried in one part of an audit, and such parts."""
 _FEWEST = 100
 _FEWER = 20
@@ -88,7 +88,7 @@ def run(
         for n in (NEIGHBORS if s in STATISTICS else ("",))
         if s != PROGRAMS
     ]
-    tasks.sort(key=lambda job: "regression" not in job.statistic)  # the longest first
+    tasks.sort(key=lambda job: (job.statistic != _BASICS, "regression" not in job.statistic))  # the longest first
     batches = (Job(PROGRAMS, "", (), 0, alpha, 0, seed + k * _WORLDS) for k in count())
     tried = list(islice(batches, _BATCHES)) if PROGRAMS in asked else []
     planned(len(tasks) + len(tried))
@@ -172,6 +172,7 @@ def _measured(job: Job, account: exact.Worst) -> exact.Worst:
 
 
 def _basics(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
+    yield from _or_fails(agreement.examine(rng), "any", "the reference")
     yield from _or_fails(noise_laws.losses(rng), "noise", "its law")
     yield from _or_fails(source.sources(rng), "noise", "its source")
     parts: list[tuple[str, str | None, Iterator[exact.Worst]]] = [

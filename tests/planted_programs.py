@@ -1,0 +1,183 @@
+"""Bugs that only whole programs show, to be planted one by one: each lets somebody lose more than they agreed to, or tells of a value by the side."""
+
+import logging
+
+import numpy as np
+from planted import changed
+
+from accord import receipt, release, tables
+from accord.engines import duckdb
+from accord.engines.sql import SQL
+from accord.ledger import cohorts
+from accord.levels import Levels
+from accord.mechanisms import regression
+from accord.query import parts
+from accord.query.regression import layout
+from accord.report import text
+from accord.spec import PUBLIC
+
+PLANTED = {}
+
+
+def bug(function):
+    """By its name, in words."""
+    PLANTED[function.__name__.replace("_", " ")] = function
+    return function
+
+
+@bug
+def a_level_is_taken_for_a_chance(monkeypatch):
+    """As it was: with many levels, the chance had a name that a person's level had already."""
+    changed(monkeypatch, SQL, "kept", "WHERE {LENT_WORD} < k_chance", "WHERE {LENT_WORD} < 9000000000000000000")
+
+
+@bug
+def who_lacks_a_value_is_public(monkeypatch):
+    changed(monkeypatch, parts, "part_of", "if has_value is not None and is_public:", "if False:")
+
+
+@bug
+def one_missing_value_changes_what_kind_a_column_is(monkeypatch):
+    monkeypatch.setattr(duckdb, "_is_untyped", lambda values: np.asarray(values).dtype.kind == "O")
+
+
+@bug
+def text_among_numbers_makes_a_release_fail(monkeypatch):
+    monkeypatch.setattr(SQL, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
+
+
+@bug
+def an_error_of_the_engine_is_passed_on(monkeypatch):
+    """Of dates that no timestamp can hold."""
+    changed(monkeypatch, duckdb, "_quietly", "fault = type(error).__name__", "fault = str(error)")
+    monkeypatch.setattr(SQL, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
+
+
+@bug
+def a_log_tells_a_sum(monkeypatch):
+    good = tables.Table._aggregate
+
+    def bad(self, *args, **options):
+        found = good(self, *args, **options)
+        logging.getLogger("accord.tables").debug("read %s", [list(s.amount) for s in found])
+        return found
+
+    monkeypatch.setattr(tables.Table, "_aggregate", bad)
+
+
+@bug
+def a_text_tells_how_many_were_read(monkeypatch):
+    """Under add-remove that is private."""
+    good, seen = release._draw, []
+
+    def draw(plan, summary, noise=None):
+        for one in summary if isinstance(summary, list) else [summary]:
+            if one is not None:
+                seen.append(int(np.asarray(one.amount != 0).sum()))
+        return good(plan, summary, noise)
+
+    told = text.release_text
+    monkeypatch.setattr(release, "_draw", draw)
+    monkeypatch.setattr(text, "release_text", lambda made: f"{told(made)}\n{seen[-1:]}")
+
+
+@bug
+def noise_is_used_twice(monkeypatch):
+    """What was drawn for a scale once is added to everything that has it."""
+    good, drawn = release._draw, {}
+
+    class Again:
+        def __init__(self, noise):
+            self.noise = noise
+
+        def laplace(self, scale):
+            if scale not in drawn:
+                drawn[scale] = 0 + self.noise.laplace(scale)
+            return drawn[scale]
+
+        def __getattr__(self, name):
+            return getattr(self.noise, name)
+
+    def draw(plan, summary, noise=None):
+        return good(plan, summary, Again(noise or release.SECURE))
+
+    monkeypatch.setattr(release, "_draw", draw)
+
+
+@bug
+def who_comes_back_starts_anew(monkeypatch):
+    """Whoever leaves all tables has spent nothing afterwards."""
+
+    def moved(self, table, level):
+        others = tuple(entry for entry in self.levels if entry[0] != table)
+        now = others if level is None else tuple(sorted((*others, (table, level))))
+        return cohorts.Cohort(self.spent if now else 0, now)
+
+    monkeypatch.setattr(cohorts.Cohort, "moved", moved)
+
+
+@bug
+def the_laxest_of_a_persons_tables_counts(monkeypatch):
+    monkeypatch.setattr(
+        cohorts.Cohort, "level", property(lambda self: max((level for _, level in self.levels), default=0))
+    )
+
+
+@bug
+def a_new_version_forgets_what_was_spent(monkeypatch):
+    def moved(self, table, level):
+        others = tuple(entry for entry in self.levels if entry[0] != table)
+        now = others if level is None else tuple(sorted((*others, (table, level))))
+        known = dict(self.levels)
+        return cohorts.Cohort(0 if table in known and known[table] != level else self.spent, now)
+
+    monkeypatch.setattr(cohorts.Cohort, "moved", moved)
+
+
+@bug
+def who_chose_no_tier_has_the_laxest(monkeypatch):
+    """The default is left out of account."""
+    good = Levels.decode
+
+    def decode(self, raw, people):
+        if self.tiers is not None and self.default is not None and not self.lenient:
+            finite = [level for level in self.tiers.values() if level < PUBLIC]
+            object.__setattr__(self, "default", max(finite))
+        return good(self, raw, people)
+
+    monkeypatch.setattr(Levels, "decode", decode)
+
+
+@bug
+def cross_products_are_left_out_of_the_sensitivity(monkeypatch):
+    """Of regressions with several features."""
+    good = regression.sensitivity
+
+    def bad(query, neighbors):
+        _, entries = layout(query)
+        crossed = sum(getattr(regression.weights_for(query.codes), e.kind) for e in entries if e.kind == "xx")
+        return max(good(query, neighbors) - 2 * crossed, good(query, neighbors) / 4)
+
+    monkeypatch.setattr(regression, "sensitivity", bad)
+
+
+@bug
+def rows_of_one_person_are_kept_one_by_one(monkeypatch):
+    """Of an algorithm of one's own: somebody with five rows counts five times."""
+    monkeypatch.setattr(SQL, "alone", lambda self, source, user, kind: f"(SELECT * FROM {source})")
+
+
+@bug
+def json_tells_the_exact_answer(monkeypatch):
+    """On the command line alone."""
+    good, seen = release._draw, []
+
+    def draw(plan, summary, noise=None):
+        for one in summary if isinstance(summary, list) else [summary]:
+            if one is not None:
+                seen.append(int(sum(one.amount.tolist())))
+        return good(plan, summary, noise)
+
+    told = receipt.to_json
+    monkeypatch.setattr(release, "_draw", draw)
+    monkeypatch.setattr(receipt, "to_json", lambda document: told({**document, "sum": seen[-1:]}))
