@@ -465,6 +465,23 @@ def export(url: str) -> None:
     _show(True, made.export, "")
 
 
+@ledger.command("accept-backup")
+@click.argument("url")
+@click.option("--why", required=True, help="The reason, in a line of text. It is booked.")
+@_json
+def accept_backup(url: str, why: str, as_json: bool) -> None:
+    """Go on from an older copy of a ledger. What was spent since it was made is forgotten: people may lose more than they allowed."""
+    _answer_in(as_json)
+    entry = accord.Ledger(url, create=False).accept_backup(why)
+
+    def view() -> Any:
+        from rich.text import Text
+
+        return Text(f"accepted, as entry {entry.seq:,}. Whatever was spent after this copy was made is forgotten.")
+
+    _print(as_json, lambda: {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content}, view)
+
+
 # ---- from words to calls ---------------------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ import pytest
 
 import accord
 from accord.errors import BudgetError, LedgerError, SourceError
-from accord.ledger import Ledger, books, store
+from accord.ledger import Ledger, books, reading, store
 from accord.spec import PUBLIC
 
 KEY = "a key that only tests use"
@@ -80,7 +80,7 @@ def settled(path):
 def original(tmp_path_factory):
     path = tmp_path_factory.mktemp("chain") / "accord.db"
     patch = pytest.MonkeyPatch()
-    patch.setattr(books, "_CHUNK", 3)  # so that people come in several blocks
+    patch.setattr(reading, "_CHUNK", 3)  # so that people come in several blocks
     lived(Ledger(path, KEY))
     patch.undo()
     settled(path)
@@ -89,7 +89,8 @@ def original(tmp_path_factory):
 
 @pytest.fixture
 def copy(original, tmp_path):
-    shutil.copy(original, tmp_path / "accord.db")
+    for file in ("accord.db", "accord.db.head"):
+        shutil.copy(original.with_name(file), tmp_path / file)
     return tmp_path / "accord.db"
 
 

@@ -227,7 +227,7 @@ def test_an_honest_chain_has_no_problems():
         "another before": ([replace(HONEST[0], previous="1" * 64), *HONEST[1:]], "entry 1 does not hold the hash"),
         "a time was changed": ([replace(HONEST[0], time="1999"), *HONEST[1:]], "entry 1 has been changed"),
         "a body was changed": ([*HONEST[:3], replace(HONEST[3], body='{"charges":[]}')], "entry 4 has been changed"),
-        "a body is not JSON": ([*chained(TWO), replace(HONEST[1], body="{")], "entry 2 cannot be read (JSONDecodeError)"),
+        "a body is not JSON": ([*chained(TWO), replace(HONEST[1], body="{")], "entry 2 cannot be read (LedgerError)"),
         "a body lacks a part": (chained(TWO, ("reserve", {})), "entry 2 cannot be read (KeyError)"),
         "an amount is no amount": (chained(TWO, ("reserve", {"charges": [[1, "x"]]})), "entry 2 cannot be read (ValueError)"),
         "nobody has that account": (chained(TWO, ("reserve", {"charges": [[7, "1"]]})), "entry 2 cannot be read (KeyError)"),
@@ -346,7 +346,7 @@ def test_who_makes_a_ledger_at_once_gets_one_key(tmp_path):
         made = list(pool.map(lambda _: Ledger(tmp_path / "accord.db")._secret(), range(24)))
     assert set(made) == {keys.from_file(tmp_path / "accord.db.key").secret}
     assert stat.S_IMODE((tmp_path / "accord.db.key").stat().st_mode) == 0o600
-    assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".db-wal", ".db-shm"}
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".head", ".db-wal", ".db-shm"}
 
 
 # --- people -----------------------------------------------------------------------------------------------------------------

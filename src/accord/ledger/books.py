@@ -8,9 +8,8 @@ People     are known by a keyed hash of their id. Who is in a registered table, 
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +20,30 @@ import numpy as np
 import accord
 from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError, did_you_mean
 from accord.ledger import key as keys
-from accord.ledger.chain import Entry, Replay, encode, following
-from accord.ledger.cohorts import Cohort, assign, left_of, places, sizes
+from accord.ledger.chain import Entry, encode, following
+from accord.ledger.cohorts import Cohort, assign, places, sizes
+from accord.ledger.head import ILLEGIBLE, Head, HeadFile, head_of
+from accord.ledger.reading import (
+    Accounts,
+    CohortsOfTable,
+    all_entries,
+    checked_accounts,
+    digests,
+    everyone,
+    newest_entry,
+    people_digest,
+    select,
+    stored_accounts,
+    write_everyone,
+)
 from accord.ledger.store import MIGRATIONS, Session, SQLite, open_store
+from accord.ledger.verifying import Verdict as Verdict
+from accord.ledger.verifying import examine
 from accord.planning import Plan
 from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float
 from accord.tables import Left, Table, fingerprint
 from accord.workloads import WorkloadPlan, parts_of
 
-_CHUNK = 2**20
 _TOLD = 3
 
 
@@ -68,18 +82,6 @@ class Account:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What `verify` found."""
-
-    entries: int
-    sealed: bool
-    """Whether the key was at hand, to see who wrote the entries."""
-    open: int
-    """Reservations that nothing is known to have come of: interrupted, or under way. They are charged."""
-    problems: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Held:
     """A reservation: charged, and not yet answered."""
 
@@ -96,23 +98,6 @@ class _Registered:
     name: str
     version: int
     people: int
-
-
-@dataclass(frozen=True)
-class _Cohorts:
-    """The cohorts of a table, one entry each."""
-
-    id: IntArray
-    wish: IntArray
-    """Their level in this table."""
-    level: IntArray
-    allowed: IntArray
-    spent: IntArray
-    people: IntArray
-
-    @property
-    def left(self) -> IntArray:
-        return left_of(self.level, self.allowed, self.spent)
 
 
 class Ledger:
@@ -145,6 +130,7 @@ class Ledger:
         self._store = open_store(url)
         self._key = None if key is None else keys.Key(key)
         self.label = self._store.label
+        self._head = HeadFile(self._store) if isinstance(self._store, SQLite) else None
         if not self._store.exists():
             if not create:
                 raise LedgerError(
@@ -189,17 +175,17 @@ class Ledger:
                 "two people of this table have the same id (as text, without outer spaces and a trailing .0). Give everyone their own."
             )
         mark = fingerprint(*_totals(hashes, levels))
-        with self._store.write() as db:
-            self._agree(db, people.neighbors)
-            found = db.rows("SELECT id, version, fingerprint FROM accord_table WHERE name = ?", name)
-            if found and found[0][2] == mark:
-                return Registration(name, int(found[0][1]), hashes.size, 0, 0, 0, 0)
-            taken = int(db.rows("SELECT COALESCE(MAX(id), 0) FROM accord_table")[0][0])
-            table, version = (int(found[0][0]), int(found[0][1]) + 1) if found else (taken + 1, 1)
-            known = _all_cohorts(db)
-            made = assign(*_people(db), known, table, hashes, levels, max(known, default=0) + 1)
+        with self._writing() as db:
+            before = checked_accounts(db)
+            self._agree(db, before, people.neighbors)
+            known, found = before.known, {row[1]: row for row in before.tables}.get(name)
+            if found is not None and found[3] == mark:
+                return Registration(name, found[2], hashes.size, 0, 0, 0, 0)
+            taken = max((row[0] for row in before.tables), default=0)
+            table, version = (found[0], found[2] + 1) if found is not None else (taken + 1, 1)
+            made = assign(*everyone(db, before), known, table, hashes, levels, max(known, default=0) + 1)
             change = Registration(name, version, hashes.size, *_changes(known, made.moves, table))
-            digest = _write(db, made.hashes, made.cohorts)
+            digest = write_everyone(db, made.hashes, made.cohorts)
             tiers = json.dumps({tier: level_text(level) for tier, level in people.spec().tiers.items()})
             people_of = sizes(made.moves)
             db.run("DELETE FROM accord_table WHERE id = ?", table)
@@ -216,14 +202,13 @@ class Ledger:
             db.run("DELETE FROM accord_cohort")
             rows = [(number, cohort, people_of.get(number, 0)) for number, cohort in made.known.items()]
             rows = [(number, c if size else Cohort(c.spent, ()), size) for number, c, size in rows]
-            db.many(
-                "INSERT INTO accord_cohort (id, level, allowed, spent, people) VALUES (?, ?, ?, ?, ?)",
-                [(number, c.level, c.allowed, c.spent, size) for number, c, size in rows],
-            )
-            db.many(
-                "INSERT INTO accord_member (tab, cohort, level) VALUES (?, ?, ?)",
-                [(tab, number, level) for number, c, _ in rows for tab, level in c.levels],
-            )
+            cohorts = sorted((number, c.level, c.allowed, c.spent, size) for number, c, size in rows)
+            members = sorted((tab, number, level) for number, c, _ in rows for tab, level in c.levels)
+            db.many("INSERT INTO accord_cohort (id, level, allowed, spent, people) VALUES (?, ?, ?, ?, ?)", cohorts)
+            db.many("INSERT INTO accord_member (tab, cohort, level) VALUES (?, ?, ?)", members)
+            others = [row for row in before.tables if row[0] != table]
+            tables = sorted([*others, (table, name, version, mark, hashes.size, tiers)])
+            after = Accounts(before.meta | {"neighbors": people.neighbors}, tables, cohorts, members)
             self._append(
                 db,
                 "register",
@@ -243,6 +228,7 @@ class Ledger:
                     "raised": change.raised,
                     "digest": digest,
                     "moves": encode(made.moves),
+                    "accounts": _written(db, after).digest(digest),
                 },
             )
         return change
@@ -253,26 +239,23 @@ class Ledger:
         Raises:
             LedgerError: the table is not registered, or has changed since.
         """
-        with self._known(people) as (db, registered):
-            return _spec(_cohorts(db, registered.id))
+        return _spec(self._known(people)[1])
 
     def affordable(self, people: Table, plan: Plan | WorkloadPlan) -> int | None:
         """How many times more a plan for this table could be released; None: without end, because nobody is charged but public people."""
         charges = _charges(plan)
-        with self._known(people) as (db, registered):
-            found = _cohorts(db, registered.id)
+        _, found = self._known(people)
         charge = _charge_of(_base(found, people.spec(), plan.spec), plan.spec, charges)
         counted = (charge > 0) & (found.level != PUBLIC)
         return int((found.left[counted] // charge[counted]).min()) if counted.any() else None
 
     def accounts(self) -> list[Account]:
         """Every level of every table: how many people, what they have spent and what they have left."""
-        with self._store.read() as db:
-            tables = db.rows("SELECT id, name, tiers FROM accord_table ORDER BY name")
-            found = {table: _cohorts(db, table) for table, _, _ in tables}
+        with self._reading() as db:
+            found = checked_accounts(db)
         accounts = []
-        for table, name, tiers in tables:
-            cohorts = found[table]
+        for table, name, _, _, _, tiers in sorted(found.tables, key=lambda row: row[1]):
+            cohorts = found.of(table)
             names: dict[str, list[str]] = {}
             for tier, level in self._tiers(tiers).items():
                 names.setdefault(level, []).append(tier)
@@ -293,8 +276,8 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """The chain of everything that was done, oldest first."""
-        with self._store.read() as db:
-            return _entries(db)
+        with self._reading() as db:
+            return all_entries(db)
 
     def history(self) -> list[dict[str, Any]]:
         """Every reservation with what came of it, oldest first: entry, time, table, charges, state and receipts."""
@@ -305,52 +288,66 @@ class Ledger:
                 made[entry.seq] = {
                     "entry": entry.seq,
                     "time": entry.time,
-                    **{name: content[name] for name in ("accord", "table", "version", "queries", "booked")},
+                    **{name: content.get(name) for name in ("accord", "table", "version", "queries", "booked")},
                     "state": "no answer",
                     "receipts": [],
                 }
             elif entry.kind in ("release", "failed"):
+                answered = content.get("reserve")
+                if not isinstance(answered, int) or answered not in made:
+                    raise LedgerError(
+                        f"entry {entry.seq} of the ledger {self.label} is about a reservation that there is not. "
+                        "Restore the ledger from a backup, or run 'accord ledger verify' to see what is wrong."
+                    )
                 state = "released" if entry.kind == "release" else "failed"
-                made[content["reserve"]] |= {"state": state, "receipts": content.get("receipts", [])}
+                made[answered] |= {"state": state, "receipts": content.get("receipts", [])}
         return list(made.values())
 
     def verify(self) -> Verdict:
-        """Check the chain, and that the accounts are what follows from it."""
+        """Check the files and the chain, that the accounts are what follows from it, and that no entry is lost. Damage is told, not raised."""
+        head = None if self._head is None else self._head.read()
         with self._store.read() as db:
-            entries = _entries(db)
-            cohorts = db.rows("SELECT id, level, allowed, spent, people FROM accord_cohort")
-            members = db.rows("SELECT cohort, tab, level FROM accord_member")
-            tables = db.rows("SELECT id, name, version, fingerprint, people, tiers FROM accord_table")
-            meta = dict(db.rows("SELECT name, value FROM accord_meta"))
-            blocks = db.rows("SELECT hashes, cohorts FROM accord_people ORDER BY chunk")
-        key = self._key or (self._at_hand() if meta.get("key") else None)
-        if key is not None and key.check != meta.get("key"):
-            key = None
-        replay = Replay().run(entries, None if key is None else key.seal)
-        problems = list(replay.problems)
-        expected: dict[Any, Any] = {
-            number: (c.level, replay.allowed[number], c.spent, replay.people[number])
-            for number, c in replay.cohorts.items()
-        }
-        found = {row[0]: tuple(row[1:]) for row in cohorts}
-        wrong = [number for number in expected.keys() | found.keys() if expected.get(number) != found.get(number)]
-        problems += [f"the account of cohort {n} is not what follows from the entries" for n in sorted(wrong, key=str)]
-        levels = {(n, table, level) for n, c in replay.cohorts.items() for table, level in c.levels}
-        if len(members) != len(levels) or set(members) != levels:
-            problems.append("the levels of cohorts are not what follows from the entries")
-        if {row[0]: tuple(row[1:]) for row in tables} != replay.tables:
-            problems.append("the registered tables are not what follows from the entries")
-        if entries and _digest(blocks) != replay.digest:
-            problems.append("who is in which cohort is not what was registered")
-        if entries and (meta.get("key"), meta.get("neighbors")) != replay.meta:
-            problems.append("the check of the key, or the notion of neighbors, is not what was registered")
-        return Verdict(len(entries), key is not None, len(replay.open), tuple(problems))
+            return examine(db, self._matching, lambda key: self._missing_entries(db, head, key))
+
+    def accept_backup(self, why: str) -> Entry:
+        """Go on from an older copy of this ledger, or without the file that says how many entries it has; booked with the reason.
+
+        Everything that was spent after the copy was made is forgotten by this: people may lose more than their level.
+
+        Raises:
+            LedgerError: nothing is missing, or more is wrong than that.
+        """
+        if not isinstance(why, str) or not why.strip() or not why.isprintable():
+            raise LedgerError("say why entries are missing, in a line of text: it is booked.")
+        if self._head is None:
+            raise LedgerError(
+                f"the ledger {self.label} is kept by a server, and nothing beside it says how many entries it has: there is nothing to accept."
+            )
+        key, head = self._known_key(), self._head.read()
+        with self._store.write() as db:
+            if self._missing_entries(db, head, key) is None:
+                raise LedgerError(f"nothing is missing in the ledger {self.label}: there is nothing to accept.")
+            if problems := examine(db, self._matching, lambda _: None).problems:
+                raise LedgerError(
+                    f"the ledger {self.label} is damaged, and not only older: {problems[0]}. Restore another copy of it."
+                )
+            digest = people_digest(db)
+            content = {
+                "accord": accord.__version__,
+                "why": why,
+                "had": None if head is None or head == ILLEGIBLE else head.entries,
+                "digest": digest,
+                "accounts": stored_accounts(db).digest(digest),
+            }
+            entry = self._append(db, "restored", content)
+            newest = head_of(db, key.seal)
+        self._head.write(newest)
+        return entry
 
     def export(self) -> dict[str, Any]:
         """Everything but the people, as plain data that another program can check (docs/ledger.md says how)."""
-        with self._store.read() as db:
-            entries = _entries(db)
-            cohorts = db.rows("SELECT id, level, allowed, spent, people FROM accord_cohort ORDER BY id")
+        with self._reading() as db:
+            entries, accounts = all_entries(db), checked_accounts(db)
         return {
             "schema": 1,
             "accord": accord.__version__,
@@ -363,7 +360,7 @@ class Ledger:
                     "spent": level_text(spent),
                     "people": people,
                 }
-                for number, level, allowed, spent, people in cohorts
+                for number, level, allowed, spent, people in accounts.cohorts
             ],
         }
 
@@ -372,8 +369,9 @@ class Ledger:
     def _register_groups(self, people: Table, groups: dict[str, Table]) -> None:
         """Public groups of a registered table are tables, too, so that their people can be charged by themselves."""
         secret = self._secret()
-        with self._known(people) as (db, registered):
-            known = {str(row[0]) for row in db.rows("SELECT fingerprint FROM accord_table")}
+        registered, _ = self._known(people)
+        with self._reading() as db:
+            known = {row[3] for row in checked_accounts(db).tables}
         for name, group in groups.items():
             if group._fingerprint(secret) not in known:
                 self.register(group, f"{registered.name}: {name}")
@@ -385,14 +383,15 @@ class Ledger:
     def _reserve_all(self, asked: list[tuple[Table, Plan | WorkloadPlan]]) -> list[Held]:
         """Charge everyone for plans about different people; all of them or nobody."""
         marks = [people._fingerprint(self._secret()) for people, _ in asked]
-        with self._store.write() as db:
+        with self._writing() as db:
             return [self._charge(db, *one, mark) for one, mark in zip(asked, marks, strict=True)]
 
     def _charge(self, db: Session, people: Table, plan: Plan | WorkloadPlan, mark: str) -> Held:
         secret, charges = self._secret(), _charges(plan)
-        registered = self._find(db, people, mark)
-        self._agree(db, plan.neighbors)
-        found = _cohorts(db, registered.id)
+        before = checked_accounts(db)
+        registered = self._find(db, before, people, mark)
+        self._agree(db, before, plan.neighbors)
+        found = before.of(registered.id)
         base = _base(found, people.spec(), plan.spec)
         charge = _charge_of(base, plan.spec, charges)
         if (charge < 0).any() or (charge > base).any():
@@ -402,7 +401,7 @@ class Ledger:
         short = (charge > found.left) & (found.level != PUBLIC)
         if short.any():
             raise BudgetError(_too_little(found, charge, short))
-        left = None if base is found.wish else _left(db, secret, people.spec(), found, plan.spec)
+        left = None if base is found.wish else _left(db, before, secret, people.spec(), found, plan.spec)
         if left is not None and left.by_person is not None and not people.lends:
             raise LedgerError(
                 "people of one level have different amounts left here, and a Spark DataFrame, a PostgreSQL table or a DuckDB relation cannot be matched with the ledger person by person. "
@@ -412,6 +411,7 @@ class Ledger:
         pairs = list(zip(found.id[paying].tolist(), charge[paying].tolist(), strict=True))
         if db.charge(pairs) != len(pairs):
             raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
+        after, everyones = before.charged(pairs), people_digest(db)
         entry = self._append(
             db,
             "reserve",
@@ -422,6 +422,8 @@ class Ledger:
                 "queries": [part.query.label for part in parts_of(plan)],
                 "charges": [[number, level_text(c)] for number, c in pairs],
                 "booked": _booked(found, charge),
+                "digest": everyones,
+                "accounts": _written(db, after).digest(everyones),
             },
         )
         return Held(entry.seq, left, mark)
@@ -433,14 +435,14 @@ class Ledger:
 
     def _settle(self, held: Held, receipts: list[dict[str, Any]] | None) -> Entry:
         """Book what came of a reservation; None: nothing was released."""
-        with self._store.write() as db:
+        with self._writing() as db:
+            unchanged = digests(newest_entry(db))
             if receipts is None:
-                return self._append(db, "failed", {"reserve": held.seq})
-            return self._append(db, "release", {"reserve": held.seq, "receipts": receipts})
+                return self._append(db, "failed", {"reserve": held.seq, **unchanged})
+            return self._append(db, "release", {"reserve": held.seq, "receipts": receipts, **unchanged})
 
     def _append(self, db: Session, kind: str, content: dict[str, Any]) -> Entry:
-        last = _entries(db, "ORDER BY seq DESC LIMIT 1")
-        entry = following(last[0] if last else None, kind, content, self._known_key().seal)
+        entry = following(newest_entry(db), kind, content, self._known_key().seal)
         db.run(
             "INSERT INTO accord_entry (seq, time, kind, body, previous, hash, seal) VALUES (?, ?, ?, ?, ?, ?, ?)",
             *vars(entry).values(),
@@ -454,8 +456,11 @@ class Ledger:
         with self._store.write(create=True) as db:
             if db.version() == 0:
                 made = self._key or self._new_key()
+                self._refuse_remains()
                 db.migrate()
                 db.run("INSERT INTO accord_meta (name, value) VALUES ('key', ?)", made.check)
+                if self._head is not None:
+                    self._head.begin(db, made.seal)
         if self._key is None:
             self._known_key()
 
@@ -471,6 +476,7 @@ class Ledger:
                 f"there is a key {str(beside)!r}, but its ledger {self.label} is gone, and a new one would give everyone their whole budget again. "
                 "Restore the ledger; or remove the key, if nothing was ever charged there."
             )
+        self._refuse_remains()
         return keys.draft(beside)
 
     def _secret(self) -> str:
@@ -511,59 +517,113 @@ class Ledger:
             )
 
     def _check(self, db: Session) -> str:
-        stored = db.rows("SELECT value FROM accord_meta WHERE name = 'key'")
+        stored = dict(select(db, "accord_meta", "WHERE name = 'key'"))
         if not stored:
-            raise LedgerError(
-                f"the ledger {self.label} is damaged: it has no check of its key. Restore it from a backup."
-            )
-        return str(stored[0][0])
+            raise db.damaged("it has no check of its key")
+        return str(stored["key"])
 
     def _tiers(self, text: str) -> dict[str, str]:
         try:
             return dict(json.loads(text))
-        except (TypeError, ValueError):
-            raise LedgerError(f"the ledger {self.label} is damaged. Run 'accord ledger verify' on it.") from None
+        except (TypeError, ValueError, RecursionError):
+            pass
+        raise LedgerError(
+            f"the ledger {self.label} is damaged: names of tiers cannot be read. Restore it from a backup."
+        )
 
-    def _agree(self, db: Session, neighbors: str) -> None:
+    def _agree(self, db: Session, accounts: Accounts, neighbors: str) -> None:
         """One notion of neighbors for all: charges of different ones do not add up."""
-        found = db.rows("SELECT value FROM accord_meta WHERE name = 'neighbors'")
-        if not found:
+        agreed = accounts.meta.get("neighbors")
+        if agreed is None:
             db.run("INSERT INTO accord_meta (name, value) VALUES ('neighbors', ?)", neighbors)
-        elif found[0][0] != neighbors:
+        elif agreed != neighbors:
             raise LedgerError(
-                f"the ledger is kept for neighbors={found[0][0]!r}, and this is for {neighbors!r}. Their charges do not add up: use two ledgers."
+                f"the ledger is kept for neighbors={agreed!r}, and this is for {neighbors!r}. Their charges do not add up: use two ledgers."
             )
 
+    # ---- transactions, and what is noted of them outside ----------------------------------------------------------------
+
     @contextmanager
-    def _known(self, people: Table) -> Iterator[tuple[Session, _Registered]]:
-        mark = people._fingerprint(self._secret())
+    def _reading(self) -> Iterator[Session]:
+        """A ledger that lost no entry."""
+        head = None if self._head is None else self._head.read()
         with self._store.read() as db:
-            yield db, self._find(db, people, mark)
+            self._refuse_incomplete(db, head)
+            yield db
 
-    def _find(self, db: Session, people: Table, mark: str) -> _Registered:
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """One transaction on a ledger that lost no entry; when it is over, the head follows."""
+        seal, head = self._known_key().seal, None if self._head is None else self._head.read()
+        with self._store.write() as db:
+            self._refuse_incomplete(db, head)
+            if self._head is not None and head is None:  # of a version that made none
+                self._head.begin(db, seal)
+            yield db
+        try:
+            if self._head is not None:
+                self._head.follow(seal)
+        except LedgerError as fault:
+            raise LedgerError(f"{fault} What was just done is booked all the same.") from None
+
+    def _refuse_incomplete(self, db: Session, head: Head | None) -> None:
+        if missing := self._missing_entries(db, head, self._key):
+            raise LedgerError(
+                f"the ledger {self.label} is not complete: {missing}, and spendings would be forgotten. Put its newest copy back; "
+                "if there is none, see 'accord ledger accept-backup' (ledger.accept_backup)."
+            )
+
+    def _missing_entries(self, db: Session, head: Head | None, key: keys.Key | None) -> str | None:
+        """Why entries may be missing at the end, as far as can be told."""
+        return None if self._head is None else self._head.problem(db, head, None if key is None else key.seal)
+
+    def _refuse_remains(self) -> None:
+        """No new ledger where one was lost."""
+        head = None if self._head is None else self._head.read()
+        if self._head is not None and head is not None and head.entries:
+            raise LedgerError(
+                f"there is the head {self._head.label}, but its ledger {self.label} is gone, and a new one would give everyone their whole budget again. "
+                "Restore the ledger; or remove the head, if nothing was ever charged there."
+            )
+
+    def _matching(self, check: Any) -> keys.Key | None:
+        """The key, if it is at hand and the right one."""
+        key = self._key or (self._at_hand() if check else None)
+        return key if key is not None and key.check == check else None
+
+    # ---- who is known ----------------------------------------------------------------------------------------------------
+
+    def _known(self, people: Table) -> tuple[_Registered, CohortsOfTable]:
+        mark = people._fingerprint(self._secret())
+        with self._reading() as db:
+            accounts = checked_accounts(db)
+            registered = self._find(db, accounts, people, mark)
+        return registered, accounts.of(registered.id)
+
+    def _find(self, db: Session, accounts: Accounts, people: Table, mark: str) -> _Registered:
         """The registered table with exactly these people and levels."""
-        rows = db.rows("SELECT id, name, version, people FROM accord_table WHERE fingerprint = ? ORDER BY id", mark)
-        if not rows:
-            raise LedgerError(self._unknown(db, people))
-        return _Registered(*rows[0])
+        for table, name, version, fingerprinted, size, _ in accounts.tables:
+            if fingerprinted == mark:
+                return _Registered(table, name, version, size)
+        raise LedgerError(self._unknown(db, accounts, people))
 
-    def _unknown(self, db: Session, people: Table) -> str:
+    def _unknown(self, db: Session, accounts: Accounts, people: Table) -> str:
         """Why a table is not known: it was never registered, or what has changed since. Membership and levels are public."""
-        names = [str(row[0]) for row in db.rows("SELECT name FROM accord_table ORDER BY name")]
+        names = sorted(row[1] for row in accounts.tables)
         never = f"this table is not registered in the ledger {self.label}. Do ledger.register(table, 'name') first, or 'accord ledger register'."
         if not names:
             return never
         hashes, levels = people._people(self._secret())
         order = np.argsort(hashes)
-        known = _all_cohorts(db)
-        everyone, of = _people(db)
+        known = accounts.known
+        others, of = everyone(db, accounts)
         nearest: tuple[int, str, tuple[int, int, int, int]] | None = None
-        for table, name in db.rows("SELECT id, name FROM accord_table"):
-            moves = assign(everyone, of, known, table, hashes[order], levels[order], max(known, default=0) + 1).moves
+        for table, name, *_ in accounts.tables:
+            moves = assign(others, of, known, table, hashes[order], levels[order], max(known, default=0) + 1).moves
             joined, gone, lowered, raised = _changes(known, moves, table)
             same = hashes.size - joined
             if same * 2 > hashes.size and (nearest is None or same > nearest[0]):
-                nearest = (same, str(name), (joined, gone, lowered, raised))
+                nearest = (same, name, (joined, gone, lowered, raised))
         if nearest is None:
             return f"{never} {did_you_mean('', names)}"
         _, name, (joined, gone, lowered, raised) = nearest
@@ -576,65 +636,11 @@ class Ledger:
         return f"<Ledger {self.label}>"
 
 
-# ---- reading and writing -----------------------------------------------------------------------------------------------
-
-
-def _entries(db: Session, which: str = "ORDER BY seq") -> list[Entry]:
-    return [
-        Entry(*row) for row in db.rows(f"SELECT seq, time, kind, body, previous, hash, seal FROM accord_entry {which}")
-    ]
-
-
-def _people(db: Session) -> tuple[IntArray, IntArray]:
-    """Everyone's hash, ascending, and cohort."""
-    rows = db.rows("SELECT hashes, cohorts FROM accord_people ORDER BY chunk")
-    joined = [np.frombuffer(b"".join(bytes(row[k]) for row in rows), dtype="<i8").astype(np.int64) for k in (0, 1)]
-    return joined[0], joined[1]
-
-
-def _write(db: Session, hashes: IntArray, cohorts: IntArray) -> str:
-    """Store everyone; the digest of it."""
-    db.run("DELETE FROM accord_people")
-    for chunk, block in enumerate(_blocks(hashes, cohorts)):
-        db.run("INSERT INTO accord_people (chunk, hashes, cohorts) VALUES (?, ?, ?)", chunk, *block)
-    return _digest(_blocks(hashes, cohorts))
-
-
-def _blocks(hashes: IntArray, cohorts: IntArray) -> Iterator[tuple[bytes, bytes]]:
-    for start in range(0, hashes.size, _CHUNK):
-        piece = slice(start, start + _CHUNK)
-        yield hashes[piece].astype("<i8").tobytes(), cohorts[piece].astype("<i8").tobytes()
-
-
-def _digest(blocks: Iterable[tuple[Any, ...]]) -> str:
-    """Of who is in which cohort, as it is stored."""
-    text = hashlib.sha256()
-    for block in blocks:
-        for part in block:
-            raw = bytes(part) if isinstance(part, (bytes, memoryview)) else repr(part).encode()
-            text.update(f"{len(raw)}\n".encode())
-            text.update(raw)
-    return text.hexdigest()
-
-
-def _all_cohorts(db: Session) -> dict[int, Cohort]:
-    levels: dict[int, list[tuple[int, int]]] = {}
-    for cohort, table, level in db.rows("SELECT cohort, tab, level FROM accord_member ORDER BY cohort, tab"):
-        levels.setdefault(cohort, []).append((table, level))
-    return {
-        number: Cohort(spent, tuple(levels.get(number, ())))
-        for number, spent in db.rows("SELECT id, spent FROM accord_cohort ORDER BY id")
-    }
-
-
-def _cohorts(db: Session, table: int) -> _Cohorts:
-    rows = db.rows(
-        "SELECT c.id, m.level, c.level, c.allowed, c.spent, c.people FROM accord_member AS m JOIN accord_cohort AS c ON c.id = m.cohort "
-        "WHERE m.tab = ? ORDER BY m.level, c.id",
-        table,
-    )
-    columns = np.array(rows, dtype=np.int64).reshape(-1, 6).T
-    return _Cohorts(*columns)
+def _written(db: Session, accounts: Accounts) -> Accounts:
+    """The accounts that were just written, read again: an index that is damaged leads to the account of somebody else."""
+    if stored_accounts(db) != accounts:
+        raise db.damaged("the database does not hold what was just written to it")
+    return accounts
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------------------------
@@ -644,7 +650,7 @@ def _charges(plan: Plan | WorkloadPlan) -> IntArray:
     return plan.spent if isinstance(plan, WorkloadPlan) else plan.cost
 
 
-def _base(found: _Cohorts, whole: Spec, planned: Spec) -> IntArray:
+def _base(found: CohortsOfTable, whole: Spec, planned: Spec) -> IntArray:
     """What a plan goes by: everyone's level in the table, or what they have left."""
     if planned == whole:
         return found.wish
@@ -661,11 +667,11 @@ def _charge_of(base: IntArray, spec: Spec, charges: IntArray) -> IntArray:
     return np.where(base > 0, charges[np.minimum(np.searchsorted(spec.micro, base), spec.micro.size - 1)], 0)
 
 
-def _spec(found: _Cohorts) -> Spec:
+def _spec(found: CohortsOfTable) -> Spec:
     return Spec(found.left, found.people, is_rest=True)
 
 
-def _left(db: Session, secret: str, spec: Spec, found: _Cohorts, remaining: Spec) -> Left:
+def _left(db: Session, accounts: Accounts, secret: str, spec: Spec, found: CohortsOfTable, remaining: Spec) -> Left:
     """How to tell what each person has left: by level, if that decides it, else person by person."""
     least, most = (np.zeros(spec.micro.size, dtype=np.int64) for _ in range(2))
     least[:] = PUBLIC
@@ -675,7 +681,7 @@ def _left(db: Session, secret: str, spec: Spec, found: _Cohorts, remaining: Spec
     np.maximum.at(most, place, found.left[asked])
     if (least == most).all():
         return Left(remaining, least, None)
-    hashes, of = _people(db)
+    hashes, of = everyone(db, accounts)
     order = np.argsort(found.id)
     at = np.minimum(np.searchsorted(found.id[order], of), found.id.size - 1)
     inside = found.id[order][at] == of
@@ -708,7 +714,7 @@ def _changes(known: dict[int, Cohort], moves: list[Any], table: int) -> tuple[in
     return counts[0], counts[1], counts[2], counts[3]
 
 
-def _booked(found: _Cohorts, charge: IntArray) -> list[dict[str, Any]]:
+def _booked(found: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
     """What was charged to whom, for reading: people of a level who had as much left are one line."""
     lines: dict[tuple[int, int, int], int] = {}
     for wish, left, c, people in zip(
@@ -721,7 +727,7 @@ def _booked(found: _Cohorts, charge: IntArray) -> list[dict[str, Any]]:
     ]
 
 
-def _too_little(found: _Cohorts, charge: IntArray, short: Any) -> str:
+def _too_little(found: CohortsOfTable, charge: IntArray, short: Any) -> str:
     """Who has too little, and what would fit; by level, which is public."""
     groups: dict[int, tuple[int, int, int]] = {}
     for wish, left, c, people in zip(

@@ -4,7 +4,11 @@
     seal = HMAC-SHA-256 of hash, with a key derived from the ledger's: nobody else can add to the chain or write it anew
 
 The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table, "reserve" charges, and what came of
-a reservation: "release" with its receipts, or "failed". A reservation without either was interrupted; it is charged all the same.
+a reservation: "release" with its receipts, or "failed". A reservation without either was interrupted; it is charged all the same. "restored": an
+older copy was accepted, and what was done since is forgotten.
+
+Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who is in which cohort; entries of accord
+before 0.3 do not hold the first.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from accord.errors import LedgerError
 from accord.ledger.cohorts import Cohort, Move, sizes
 from accord.spec import MICRO, PUBLIC, level_text
 
@@ -34,8 +39,21 @@ class Entry:
 
     @property
     def content(self) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(self.body)
+        try:
+            content = json.loads(self.body)
+        except (TypeError, ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            raise LedgerError(
+                f"entry {self.seq} of the ledger is damaged: what it holds cannot be read. "
+                "Restore the ledger from a backup, or run 'accord ledger verify' to see what is wrong."
+            )
         return content
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is what was written; who wrote it is for the seal to say."""
+        return self.hash == _hash(self.previous, self.seq, self.time, self.kind, self.body)
 
 
 def following(last: Entry | None, kind: str, content: dict[str, Any], seal: Callable[[str], str]) -> Entry:
@@ -45,6 +63,15 @@ def following(last: Entry | None, kind: str, content: dict[str, Any], seal: Call
     body = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     mark = _hash(previous, seq, time, kind, body)
     return Entry(seq, time, kind, body, previous, mark, seal(mark))
+
+
+def is_unbroken(entries: list[Entry]) -> bool:
+    """Whether they are a chain from the first entry on."""
+    before = [START, *(entry.hash for entry in entries)]
+    return all(
+        entry.seq == number and entry.previous == previous and entry.is_whole
+        for number, (entry, previous) in enumerate(zip(entries, before, strict=False), start=1)
+    )
 
 
 def _hash(*parts: object) -> str:
@@ -94,13 +121,13 @@ class Replay:
                 self.problems.append(f"{told} comes after entry {seq}: entries are missing, or out of order")
             if entry.previous != previous:
                 self.problems.append(f"{told} does not hold the hash of the entry before it")
-            if entry.hash != _hash(entry.previous, entry.seq, entry.time, entry.kind, entry.body):
+            if not entry.is_whole:
                 self.problems.append(f"{told} has been changed: its hash is another")
             if seal is not None and entry.seal != seal(str(entry.hash)):
                 self.problems.append(f"{told} was not written with the ledger's key")
             try:
                 self._apply(entry)
-            except (KeyError, ValueError, TypeError, AttributeError) as fault:
+            except (LedgerError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError) as fault:
                 self.problems.append(f"{told} cannot be read ({type(fault).__name__})")
             previous, seq = entry.hash, seq + 1 if not isinstance(entry.seq, int) else entry.seq
         return self
@@ -124,6 +151,8 @@ class Replay:
                 if content["reserve"] not in self.open:
                     self.problems.append(f"entry {entry.seq} is about a reservation that is not open")
                 self.open.discard(content["reserve"])
+            case "restored":
+                pass
             case kind:
                 self.problems.append(f"entry {entry.seq} is of an unknown kind {kind!r}")
 
@@ -144,15 +173,14 @@ class Replay:
         if gone != {number: people for number, people in self.people.items() if people}:
             self.problems.append(f"entry {seq} loses people")
         emptied = {number: Cohort(cohort.spent, ()) for number, cohort in self.cohorts.items()}
-        self.cohorts = emptied | moved
-        self.people = dict.fromkeys(self.cohorts, 0) | sizes(moves)
-        self.allowed = {number: cohort.allowed for number, cohort in self.cohorts.items()}
-        self.tables[table] = (
-            content["table"],
-            content["version"],
-            content["fingerprint"],
-            content["people"],
-            content["tiers"],
+        cohorts = emptied | moved
+        people = dict.fromkeys(cohorts, 0) | sizes(moves)
+        allowed = {number: cohort.allowed for number, cohort in cohorts.items()}
+        name, version, mark, count, tiers, key, neighbors, digest = (
+            content[field]
+            for field in ("table", "version", "fingerprint", "people", "tiers", "key", "neighbors", "digest")
         )
-        self.meta = (content["key"], content["neighbors"])
-        self.digest = content["digest"]
+        # only now that all of it was legible: half a registration would be none that can be told about
+        self.cohorts, self.people, self.allowed = cohorts, people, allowed
+        self.tables[table] = (name, version, mark, count, tiers)
+        self.meta, self.digest = (key, neighbors), digest

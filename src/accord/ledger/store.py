@@ -8,16 +8,20 @@ threads and forked processes and has nothing to mend after a fault.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
 from accord.errors import LedgerError
 from accord.spec import PUBLIC
+
+T = TypeVar("T")
 
 PATIENCE = 60
 """Seconds to wait for other writers."""
@@ -40,26 +44,37 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 class Session:
-    """One transaction."""
+    """One transaction. A fault of the database is a LedgerError where it happens, and quotes nothing of what is stored."""
 
     blob = "BLOB"
     pairs = "SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS charge FROM json_each(?)"
     has_tables = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'accord_meta'"
 
-    def __init__(self, cursor: Any) -> None:
-        self._cursor = cursor
+    def __init__(self, cursor: Any, store: Store) -> None:
+        self._cursor, self._store = cursor, store
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        self._cursor.execute(self._spelled(sql), values)
-        return list(self._cursor.fetchall())
+        """As they are stored, which may be anything in a damaged ledger: `reading` is where they are checked."""
+        self._store.attempt(self._cursor.execute, self._spelled(sql), values)
+        return self._store.attempt(self._cursor.fetchall)
 
     def run(self, sql: str, *values: Any) -> int:
         """The number of rows that were changed."""
-        self._cursor.execute(self._spelled(sql), values)
+        self._store.attempt(self._cursor.execute, self._spelled(sql), values)
         return int(self._cursor.rowcount)
 
     def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._cursor.executemany(self._spelled(sql), rows)
+        self._store.attempt(self._cursor.executemany, self._spelled(sql), rows)
+
+    def damaged(self, fact: str) -> LedgerError:
+        return LedgerError(
+            f"the ledger {self._store.label} is damaged: {fact}. "
+            "Restore it from a backup, or run 'accord ledger verify' to see what is wrong."
+        )
+
+    def faults(self) -> int:
+        """How many the database finds in its own files."""
+        return sum(row != ("ok",) for row in self.rows("PRAGMA integrity_check"))
 
     def charge(self, charges: list[tuple[int, int]]) -> int:
         """Charge cohorts that can afford it, in one statement; how many there were. Public people can always afford it, and ∞ stays ∞."""
@@ -74,10 +89,8 @@ class Session:
         if not self.rows(self.has_tables)[0][0]:
             return 0
         found = self.rows("SELECT value FROM accord_meta WHERE name = 'schema'")
-        if not found or not str(found[0][0]).isdigit():
-            raise LedgerError(
-                "the ledger is damaged: it does not say which version it is of. Restore it from a backup."
-            )
+        if not found or not re.fullmatch("[0-9]{1,4}", str(found[0][0])):
+            raise self.damaged("it does not say which version it is of")
         return int(found[0][0])
 
     def migrate(self) -> None:
@@ -102,6 +115,9 @@ class _PostgresSession(Session):
         "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'accord_meta' AND schemaname = ANY (current_schemas(false))"
     )
 
+    def faults(self) -> int:
+        return 0  # the server looks after its files itself
+
     def _spelled(self, sql: str) -> str:
         return sql.replace("?", "%s")
 
@@ -109,6 +125,10 @@ class _PostgresSession(Session):
 class Store(Protocol):
     label: str
     """For messages: without a password."""
+
+    def attempt(self, call: Callable[..., T], *given: Any) -> T:
+        """Call the driver; its faults become LedgerErrors, with nothing chained that might quote what is stored."""
+        ...
 
     def exists(self) -> bool:
         """Whether anything is there: a ledger, or somebody else's."""
@@ -156,57 +176,58 @@ class SQLite:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        with self._told(), closing(self._connect("rw", "ro")) as connection:
-            connection.execute("BEGIN")
-            yield Session(connection.cursor())
+        with closing(self.attempt(self._connect_to_read)) as connection:
+            self.attempt(connection.execute, "BEGIN")
+            yield Session(connection.cursor(), self)
 
     @contextmanager
     def write(self, create: bool = False) -> Iterator[Session]:
-        with self._told(), closing(self._connect("rwc" if create else "rw")) as connection:
+        with closing(self.attempt(self._connect, "rwc" if create else "rw")) as connection:
             if create:
-                _patiently(connection, "PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
+                self.attempt(_patiently, connection, "PRAGMA journal_mode = WAL")
+            self.attempt(connection.execute, "PRAGMA synchronous = FULL")
+            self.attempt(connection.execute, "BEGIN IMMEDIATE")
             try:
-                yield Session(connection.cursor())
-                connection.execute("COMMIT")
+                yield Session(connection.cursor(), self)
+                self.attempt(connection.execute, "COMMIT")
             except BaseException:
-                connection.rollback()  # at once: a statement that failed would hold the lock as long as somebody holds the exception
+                # at once: a statement that failed would hold the lock as long as somebody holds the exception
+                self.attempt(connection.rollback)
                 raise
 
-    def _connect(self, *modes: str) -> sqlite3.Connection:
-        for mode in modes[:-1]:
-            connection = None
-            try:
-                connection = self._connect(mode)
-                connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
-                return connection
-            except sqlite3.OperationalError:  # cannot be written to: look at it all the same
-                if connection is not None:
-                    connection.close()
+    def _connect_to_read(self) -> sqlite3.Connection:
+        """Also what cannot be written to."""
+        connection = self._connect("rw")
+        try:
+            connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
+        except sqlite3.Error as fault:
+            connection.close()
+            if not isinstance(fault, sqlite3.OperationalError):
+                raise
+            connection = self._connect("ro")
+        return connection
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
         return sqlite3.connect(
-            f"file:{quote(str(self.path))}?mode={modes[-1]}", uri=True, isolation_level=None, timeout=PATIENCE
+            f"file:{quote(str(self.path))}?mode={mode}", uri=True, isolation_level=None, timeout=PATIENCE
         )
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
+    def attempt(self, call: Callable[..., T], *given: Any) -> T:
         try:
-            yield
-        except sqlite3.Error as fault:
+            return call(*given)
+        except (sqlite3.Error, UnicodeError) as fault:
             code = (getattr(fault, "sqlite_errorname", "") or "SQLITE_ERROR").split("_")[1]
-        else:
-            return
         raise LedgerError(
             f"cannot use the ledger {self.label}: "
             + {
                 "BUSY": f"another process has held it for {PATIENCE} seconds. Try again when it is done.",
                 "READONLY": "it is read-only here. Give this user the right to write to the file and its folder.",
                 "CANTOPEN": "it cannot be opened. Check the path, and the right to write to its folder.",
-                "NOTADB": "it is not a SQLite database. Name another file.",
+                "NOTADB": "it is not a SQLite database. Name another file, or restore this one from a backup.",
                 "FULL": "the disk is full. Make room and try again.",
                 "CORRUPT": "the file is damaged. Restore it from a backup.",
                 "CONSTRAINT": "somebody would be charged more than they allow.",
-            }.get(code, f"SQLite refuses ({code}). Run 'accord ledger verify'.")
+            }.get(code, f"SQLite refuses ({code}). Restore it from a backup, or run 'accord ledger verify'.")
         )
 
 
@@ -265,15 +286,18 @@ class Postgres:
 
     @contextmanager
     def _transaction(self, *first: str) -> Iterator[Session]:
+        connection = self.attempt(partial(self._driver.connect, self.url, connect_timeout=10))
+        with closing(connection):  # which rolls back what was not committed
+            cursor = connection.cursor()
+            for statement in first:
+                self.attempt(cursor.execute, statement)
+            yield _PostgresSession(cursor, self)
+            self.attempt(connection.commit)
+
+    def attempt(self, call: Callable[..., T], *given: Any) -> T:
         driver = self._driver
         try:
-            # the connection commits when the block ends, and rolls back if it raises
-            with driver.connect(self.url, connect_timeout=10) as connection:
-                cursor = connection.cursor()
-                for statement in first:
-                    cursor.execute(statement)
-                yield _PostgresSession(cursor)
-            return
+            return call(*given)
         except driver.errors.LockNotAvailable:
             told = f"another process has held it for {PATIENCE} seconds. Try again when it is done."
         except driver.errors.ReadOnlySqlTransaction:
@@ -284,6 +308,8 @@ class Postgres:
             told = "somebody would be charged more than they allow."
         except driver.OperationalError as fault:
             told = f"the server cannot be reached or has gone ({type(fault).__name__}). Check the address, the user and the password."
-        except driver.Error as fault:
-            told = f"PostgreSQL refuses ({type(fault).__name__}). Run 'accord ledger verify'."
+        except (driver.Error, UnicodeError) as fault:
+            told = (
+                f"PostgreSQL refuses ({type(fault).__name__}). Restore it from a backup, or run 'accord ledger verify'."
+            )
         raise LedgerError(f"cannot use the ledger {self.label}: {told}")

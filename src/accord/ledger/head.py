@@ -1,0 +1,130 @@
+"""The head: how many entries a ledger in a file has, noted outside of its database.
+
+A database that lost its newest entries looks whole: an older copy of it, or one whose -wal file is gone. The file accord.db.head knows better.
+It follows after every transaction, so that a crash in between leaves the database ahead of it, which does no harm; behind it is damage.
+
+    entries, hash of the newest (64 zeros if there are none), seal: three words on a line
+
+The seal is an HMAC with the ledger's key, of another text than those in the chain: who has the entries, but not the key, cannot make a head for
+fewer of them. `accord_meta` says that there is a head, so that one that is gone is missed; ledgers of older versions get theirs when they are
+next written to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from accord.errors import LedgerError
+from accord.ledger.chain import START
+from accord.ledger.reading import entry_of, newest_entry, select
+from accord.ledger.store import Session, SQLite
+
+Seal: TypeAlias = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Head:
+    entries: int
+    hash: str
+    seal: str
+
+
+ILLEGIBLE = Head(-1, "", "")
+_LINE = re.compile(r"([0-9]{1,15}) ([0-9a-f]{64}) ([0-9a-f]{64})\n", re.ASCII)
+
+
+def head_of(db: Session, seal: Seal) -> Head:
+    """What the head must be of a database as it is."""
+    newest = newest_entry(db)
+    return _sealed(0, START, seal) if newest is None else _sealed(newest.seq, newest.hash, seal)
+
+
+def _sealed(entries: int, newest: str, seal: Seal) -> Head:
+    return Head(entries, newest, seal(f"head {entries} {newest}"))
+
+
+class HeadFile:
+    def __init__(self, store: SQLite) -> None:
+        self._store = store
+
+    @property
+    def _path(self) -> Path:
+        """Beside the file itself, also if that is reached by a link, as the -wal is."""
+        return Path(os.path.realpath(self._store.path) + ".head")
+
+    @property
+    def label(self) -> str:
+        return repr(str(self._path))
+
+    def read(self) -> Head | None:
+        """None: there is none. To be read before the database is, because others add to both meanwhile."""
+        try:
+            words = _LINE.fullmatch(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            words = None
+        return ILLEGIBLE if words is None else Head(int(words[1]), words[2], words[3])
+
+    def problem(self, db: Session, head: Head | None, seal: Seal | None) -> str | None:
+        """Why entries may be missing at the end of the database; without `seal`, who wrote the head is not looked at."""
+        if head is None:
+            promised = select(db, "accord_meta", "WHERE name = 'head'")
+            lost = promised and not self._path.exists()  # another process may just have made it
+            return f"the file {self.label}, which says how many entries there are, is gone" if lost else None
+        if head == ILLEGIBLE:
+            return f"the file {self.label}, which says how many entries there are, cannot be read"
+        newest = newest_entry(db)
+        entries = 0 if newest is None else newest.seq
+        if entries < head.entries:
+            return f"it has {entries:,} entries, and had {head.entries:,}"
+        noted = entry_of(db, head.entries)
+        if head.hash != (START if noted is None else noted.hash):
+            return f"its entry {head.entries:,} is another than it was"
+        if seal is not None and head != _sealed(head.entries, head.hash, seal):
+            return f"the file {self.label} was not written with the ledger's key"
+        return None
+
+    def begin(self, db: Session, seal: Seal) -> None:
+        """Make a head for what is committed, and have the database say that there is one, once this transaction is."""
+        self.write(head_of(db, seal))
+        db.run("DELETE FROM accord_meta WHERE name = 'head'")
+        db.run("INSERT INTO accord_meta (name, value) VALUES ('head', 'yes')")
+
+    def follow(self, seal: Seal) -> None:
+        """Note what the database has. Where two do so at once, whoever comes last looks again: no lock is needed for it."""
+        while True:
+            with self._store.read() as db:
+                newest = head_of(db, seal)
+            noted = self.read()
+            if noted is not None and noted.entries >= newest.entries:
+                return
+            self.write(newest)
+
+    def write(self, head: Head) -> None:
+        """At once or not at all; for the eyes of those who may see the database."""
+        draft = None
+        try:
+            handle, name = tempfile.mkstemp(prefix=f"{self._path.name}.", dir=self._path.parent)
+            draft = Path(name)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(f"{head.entries} {head.hash} {head.seal}\n")
+                file.flush()
+                os.fsync(handle)
+            draft.chmod(self._store.path.stat().st_mode & 0o666)
+            draft.replace(self._path)
+            return
+        except OSError as fault:
+            reason = type(fault).__name__
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+        raise LedgerError(
+            f"cannot write {self.label}, which says how many entries the ledger has ({reason}). "
+            "Make room on the disk, and give this user the right to write to its folder."
+        )

@@ -1,0 +1,301 @@
+"""Reading a ledger: nothing leaves the database unchecked.
+
+Types and ranges   Every column says what it may hold; a row with anything else in it is damage.
+The chain          Entries follow from each other by their hashes, and from the first on.
+The accounts       Every entry holds a digest of the accounts that it left, and another of who is in which cohort. What is read must have the digest
+                   in the newest entry. Where that has none (it was written by an older version), the accounts must follow from all entries.
+
+Checking the accounts takes time by cohort, not by person; who is in which cohort is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from accord.ledger.chain import Entry, Replay, add, is_unbroken
+from accord.ledger.cohorts import Cohort, left_of
+from accord.ledger.store import Session
+from accord.spec import PUBLIC, IntArray
+
+_CHUNK = 2**20
+_META = ("key", "neighbors", "head")
+"""What `accord_meta` holds that the accounts depend on."""
+
+
+# ---- what each column may hold ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Whole:
+    least: int = 0
+    most: int = PUBLIC
+
+    def hold(self, values: tuple[Any, ...]) -> bool:
+        return set(map(type, values)) <= {int} and min(values) >= self.least and max(values) <= self.most
+
+
+@dataclass(frozen=True)
+class Text:
+    pattern: str = r"(?s:.+)"
+
+    def hold(self, values: tuple[Any, ...]) -> bool:
+        return set(map(type, values)) <= {str} and all(map(re.compile(self.pattern).fullmatch, values))
+
+
+class Numbers:
+    """Whole numbers of eight bytes each."""
+
+    def hold(self, values: tuple[Any, ...]) -> bool:
+        return set(map(type, values)) <= {bytes, memoryview} and not any(len(value) % 8 for value in values)
+
+
+_HASH, _NUMBER = Text("[0-9a-f]{64}"), Whole(1, 2**48)
+COLUMNS: dict[str, dict[str, Whole | Text | Numbers]] = {
+    "accord_meta": {"name": Text(), "value": Text()},
+    "accord_table": {
+        "id": _NUMBER,
+        "name": Text(),
+        "version": _NUMBER,
+        "fingerprint": Text("[0-9a-f]+"),
+        "people": Whole(),
+        "tiers": Text(),
+    },
+    "accord_cohort": {"id": _NUMBER, "level": Whole(), "allowed": Whole(), "spent": Whole(), "people": Whole()},
+    "accord_member": {"tab": _NUMBER, "cohort": _NUMBER, "level": Whole()},
+    "accord_people": {"chunk": Whole(), "hashes": Numbers(), "cohorts": Numbers()},
+    "accord_entry": {
+        "seq": _NUMBER,
+        "time": Text(),
+        "kind": Text("[a-z]+"),
+        "body": Text(),
+        "previous": _HASH,
+        "hash": _HASH,
+        "seal": _HASH,
+    },
+}
+
+
+def select(db: Session, table: str, rest: str = "", *values: Any) -> list[tuple[Any, ...]]:
+    """Rows of a table with all its columns, each holding what it may."""
+    columns = COLUMNS[table]
+    rows = db.rows(f"SELECT {', '.join(columns)} FROM {table} {rest}", *values)
+    for name, column in zip(columns, zip(*rows, strict=True), strict=False):
+        if not columns[name].hold(column):
+            raise db.damaged(f"there is something in {table}.{name} that no version of accord writes there")
+    return rows
+
+
+# ---- the chain -------------------------------------------------------------------------------------------------------
+
+
+def newest_entry(db: Session) -> Entry | None:
+    return _first(db, "ORDER BY seq DESC LIMIT 1")
+
+
+def entry_of(db: Session, number: int) -> Entry | None:
+    return _first(db, "WHERE seq = ?", number)
+
+
+def _first(db: Session, rest: str, *values: Any) -> Entry | None:
+    for row in select(db, "accord_entry", rest, *values):
+        entry = Entry(*row)
+        if not entry.is_whole:
+            raise db.damaged(f"entry {entry.seq} has been changed: its hash is another")
+        return entry
+    return None
+
+
+def all_entries(db: Session) -> list[Entry]:
+    """The whole chain, oldest first."""
+    entries = [Entry(*row) for row in select(db, "accord_entry", "ORDER BY seq")]
+    if not is_unbroken(entries):
+        raise db.damaged("its entries do not follow from each other")
+    return entries
+
+
+def digests(entry: Entry | None) -> dict[str, Any]:
+    """Those that the next entry repeats if it leaves the accounts as they are."""
+    content = {} if entry is None else entry.content
+    return {name: content[name] for name in ("digest", "accounts") if name in content}
+
+
+# ---- the accounts ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CohortsOfTable:
+    """The cohorts of a table, one entry each, by their level there."""
+
+    id: IntArray
+    wish: IntArray
+    """Their level in this table."""
+    level: IntArray
+    allowed: IntArray
+    spent: IntArray
+    people: IntArray
+
+    @property
+    def left(self) -> IntArray:
+        return left_of(self.level, self.allowed, self.spent)
+
+
+TableRow: TypeAlias = tuple[int, str, int, str, int, str]
+"""id, name, version, fingerprint, people, tiers"""
+CohortRow: TypeAlias = tuple[int, int, int, int, int]
+"""id, level, allowed, spent, people"""
+MemberRow: TypeAlias = tuple[int, int, int]
+"""table, cohort, level there"""
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Everything that is stored but the entries, and who is in which cohort."""
+
+    meta: dict[str, str]
+    tables: list[TableRow]
+    cohorts: list[CohortRow]
+    members: list[MemberRow]
+
+    def digest(self, people: str) -> str:
+        """Of the accounts, and of who is in which cohort by its own digest."""
+        text = json.dumps([self.meta, self.tables, self.cohorts, self.members, people], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @cached_property
+    def known(self) -> dict[int, Cohort]:
+        levels: dict[int, list[tuple[int, int]]] = {}
+        for table, cohort, level in self.members:
+            levels.setdefault(cohort, []).append((table, level))
+        return {row[0]: Cohort(row[3], tuple(levels.get(row[0], ()))) for row in self.cohorts}
+
+    def of(self, table: int) -> CohortsOfTable:
+        cohorts = {row[0]: row for row in self.cohorts}
+        those = sorted((level, cohort) for tab, cohort, level in self.members if tab == table)
+        rows = [(cohort, level, *cohorts[cohort][1:]) for level, cohort in those]
+        return CohortsOfTable(*np.array(rows, dtype=np.int64).reshape(-1, 6).T)
+
+    def charged(self, charges: list[tuple[int, int]]) -> Accounts:
+        """After cohorts were charged."""
+        more = dict(charges)
+        return replace(
+            self,
+            cohorts=[
+                (id_, level, most, add(spent, more.get(id_, 0)), n) for id_, level, most, spent, n in self.cohorts
+            ],
+        )
+
+    def fault(self) -> str | None:
+        """What contradicts itself here."""
+        cohorts, tables = {row[0] for row in self.cohorts}, {row[0] for row in self.tables}
+        if any(table not in tables or cohort not in cohorts for table, cohort, _ in self.members):
+            return "levels are stored of a table or a cohort that does not exist"
+        if any(spent > allowed or level > allowed for _, level, allowed, spent, _ in self.cohorts):
+            return "somebody has spent more than they allow"
+        return None
+
+
+def stored_accounts(db: Session) -> Accounts:
+    """As they are stored, with nothing in them that contradicts itself."""
+    meta = {name: value for name, value in select(db, "accord_meta") if name in _META}
+    found = Accounts(
+        meta,
+        [tuple(row) for row in select(db, "accord_table", "ORDER BY id")],
+        [tuple(row) for row in select(db, "accord_cohort", "ORDER BY id")],
+        [tuple(row) for row in select(db, "accord_member", "ORDER BY tab, cohort")],
+    )
+    if fault := found.fault():
+        raise db.damaged(fault)
+    return found
+
+
+def checked_accounts(db: Session) -> Accounts:
+    """The accounts, which are what the newest entry left."""
+    found, newest = stored_accounts(db), newest_entry(db)
+    told = digests(newest)
+    if "accounts" in told:
+        sound = found.digest(str(told.get("digest"))) == told["accounts"]
+    else:
+        sound = found == replay_of(all_entries(db), found.meta)
+    if not sound:
+        raise db.damaged("the accounts are not what the entries left")
+    return found
+
+
+def replay_of(entries: Iterable[Entry], meta: dict[str, str]) -> Accounts | None:
+    """The accounts that follow from the entries, with `meta` as it is if there are none; None: entries contradict each other."""
+    replay = Replay().run(entries, None)
+    if replay.problems:
+        return None
+    told = {"key": str(replay.meta[0]), "neighbors": str(replay.meta[1])} if replay.tables else {}
+    cohorts = sorted(replay.cohorts.items())
+    return Accounts(
+        meta | told,
+        [(table, *row) for table, row in sorted(replay.tables.items())],
+        [(n, cohort.level, replay.allowed[n], cohort.spent, replay.people[n]) for n, cohort in cohorts],
+        sorted((table, n, level) for n, cohort in cohorts for table, level in cohort.levels),
+    )
+
+
+# ---- who is in which cohort ------------------------------------------------------------------------------------------
+
+
+def people_digest(db: Session) -> str:
+    """Of who is in which cohort, as the entries have it."""
+    told = digests(newest_entry(db))
+    if "digest" not in told:
+        told = digests(_first(db, "WHERE kind = 'register' ORDER BY seq DESC LIMIT 1"))
+    return str(told.get("digest", ""))
+
+
+def everyone(db: Session, accounts: Accounts) -> tuple[IntArray, IntArray]:
+    """Everyone's hash, ascending, and cohort."""
+    blocks = [row[1:] for row in select(db, "accord_people", "ORDER BY chunk")]
+    if digest_of(blocks) != (people_digest(db) or digest_of([])):
+        raise db.damaged("who is in which cohort is not what was registered")
+    hashes, of = (
+        np.frombuffer(b"".join(bytes(block[k]) for block in blocks), dtype="<i8").astype(np.int64) for k in (0, 1)
+    )
+    ids = np.array([row[0] for row in accounts.cohorts], dtype=np.int64)
+    place = np.searchsorted(ids, of)
+    sizes = np.bincount(place, minlength=ids.size).tolist()
+    if (
+        hashes.size != of.size
+        or sizes != [row[4] for row in accounts.cohorts]
+        or (ids[place] != of).any()
+        or (hashes[1:] <= hashes[:-1]).any()
+    ):
+        raise db.damaged("who is in which cohort is not what the accounts have")
+    return hashes, of
+
+
+def write_everyone(db: Session, hashes: IntArray, cohorts: IntArray) -> str:
+    """Store everyone; the digest of it."""
+    db.run("DELETE FROM accord_people")
+    for chunk, block in enumerate(_blocks(hashes, cohorts)):
+        db.run("INSERT INTO accord_people (chunk, hashes, cohorts) VALUES (?, ?, ?)", chunk, *block)
+    return digest_of(_blocks(hashes, cohorts))
+
+
+def _blocks(hashes: IntArray, cohorts: IntArray) -> Iterator[tuple[bytes, bytes]]:
+    for start in range(0, hashes.size, _CHUNK):
+        piece = slice(start, start + _CHUNK)
+        yield hashes[piece].astype("<i8").tobytes(), cohorts[piece].astype("<i8").tobytes()
+
+
+def digest_of(blocks: Iterable[tuple[Any, ...]]) -> str:
+    """Of who is in which cohort, as it is stored."""
+    text = hashlib.sha256()
+    for block in blocks:
+        for part in block:
+            raw = bytes(part) if isinstance(part, (bytes, memoryview)) else repr(part).encode()
+            text.update(f"{len(raw)}\n".encode())
+            text.update(raw)
+    return text.hexdigest()
