@@ -638,7 +638,7 @@ class Ledger:
 
 def _written(db: Session, accounts: Accounts) -> Accounts:
     """The accounts that were just written, read again: an index that is damaged leads to the account of somebody else."""
-    if stored_accounts(db) != accounts:
+    if not accounts.are_stored(db):
         raise db.damaged("the database does not hold what was just written to it")
     return accounts
 

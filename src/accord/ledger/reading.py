@@ -83,10 +83,13 @@ COLUMNS: dict[str, dict[str, Whole | Text | Numbers]] = {
 }
 
 
+_ALL = {table: f"SELECT {', '.join(columns)} FROM {table}" for table, columns in COLUMNS.items()}
+
+
 def select(db: Session, table: str, rest: str = "", *values: Any) -> list[tuple[Any, ...]]:
     """Rows of a table with all its columns, each holding what it may."""
     columns = COLUMNS[table]
-    rows = db.rows(f"SELECT {', '.join(columns)} FROM {table} {rest}", *values)
+    rows = db.rows(f"{_ALL[table]} {rest}", *values)
     for name, column in zip(columns, zip(*rows, strict=True), strict=False):
         if not columns[name].hold(column):
             raise db.damaged(f"there is something in {table}.{name} that no version of accord writes there")
@@ -187,15 +190,21 @@ class Accounts:
         more = dict(charges)
         return replace(
             self,
-            cohorts=[
-                (id_, level, most, add(spent, more.get(id_, 0)), n) for id_, level, most, spent, n in self.cohorts
-            ],
+            cohorts=[(*row[:3], add(row[3], more[row[0]]), row[4]) if row[0] in more else row for row in self.cohorts],
+        )
+
+    def are_stored(self, db: Session) -> bool:
+        """Whether the database holds just these."""
+        return (
+            db.rows(f"{_ALL['accord_cohort']} ORDER BY id") == self.cohorts
+            and db.rows(f"{_ALL['accord_member']} ORDER BY tab, cohort") == self.members
+            and db.rows(f"{_ALL['accord_table']} ORDER BY id") == self.tables
         )
 
     def fault(self) -> str | None:
         """What contradicts itself here."""
-        cohorts, tables = {row[0] for row in self.cohorts}, {row[0] for row in self.tables}
-        if any(table not in tables or cohort not in cohorts for table, cohort, _ in self.members):
+        tables, cohorts = {row[0] for row in self.tables}, {row[0] for row in self.cohorts}
+        if not tables >= {row[0] for row in self.members} or not cohorts >= {row[1] for row in self.members}:
             return "levels are stored of a table or a cohort that does not exist"
         if any(spent > allowed or level > allowed for _, level, allowed, spent, _ in self.cohorts):
             return "somebody has spent more than they allow"
