@@ -404,7 +404,7 @@ class Ledger:
         left = None if base is found.wish else _left(db, before, secret, people.spec(), found, plan.spec)
         if left is not None and left.by_person is not None and not people.lends:
             raise LedgerError(
-                "people of one level have different amounts left here, and a Spark DataFrame, a PostgreSQL table or a DuckDB relation cannot be matched with the ledger person by person. "
+                "people of one level have different amounts left here, and a Spark DataFrame or a PostgreSQL table cannot be matched with the ledger person by person. "
                 "Write it to a Parquet file or an Arrow table and open that, or plan by share=. Nothing was spent."
             )
         paying = np.flatnonzero(charge)
