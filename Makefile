@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup demo test test-all bench bench-peers lint clean
+.PHONY: setup demo test test-slow test-all bench bench-peers lint clean
 
 setup: .venv/.ready-test  ## everything that tests and benchmarks use
 
@@ -10,6 +10,12 @@ demo: .venv/.ready-demo  ## set up, then tell the whole story on bundled data
 
 test: setup lint  ## all but the slow tests
 	$(BIN)/pytest -m "not slow" -n auto --dist worksteal
+
+# the longer tests of what is promised: every offered combination, every engine, many programs, published auditors
+PROMISES = tests/promises tests/lab/test_programs.py tests/statistical/test_auditors.py tests/ledger/test_damage.py
+
+test-slow: setup
+	$(BIN)/pytest -m slow -n auto --dist worksteal $(PROMISES)
 
 test-all: setup lint
 	$(BIN)/pytest -n auto --dist worksteal

@@ -205,6 +205,7 @@ def test_postgresql(postgres_url, books):  # noqa: F811
     elsewhere("postgresql", 40, opened, books)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
 def test_spark(session, books):  # noqa: F811

@@ -355,6 +355,7 @@ def in_spark(session, seed):  # noqa: F811
     return session.createDataFrame([tuple(row.values()) for row in table_of(seed)], schema)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
 def test_in_spark(session):  # noqa: F811

@@ -66,7 +66,7 @@ class Statistic:
         return self.name.split(" ")[0]
 
 
-_ASKED: dict[str, Callable[..., Query]] = {
+ASKED: dict[str, Callable[..., Query]] = {
     "mean": lambda s, **of: accord.mean("x", s.bounds, step=s.step, **of),
     "sum": lambda s, **of: accord.sum("x", s.bounds, step=s.step, **of),
     "sum above zero": lambda s, **of: accord.sum("x", (s.bounds[1] / 2, s.bounds[1]), step=s.step, **of),
@@ -83,12 +83,12 @@ _ASKED: dict[str, Callable[..., Query]] = {
         "x", ["g"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3]}, **of
     ),
 }
-_PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": {"by": "g", "keys": [1, 2]}}
+PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": {"by": "g", "keys": [1, 2]}}
 
 
 def _statistics() -> Iterator[Statistic]:
-    for name, ask in _ASKED.items():
-        for part, of in _PARTS.items():
+    for name, ask in ASKED.items():
+        for part, of in PARTS.items():
             if name == "regression on a category" and part:
                 continue
             whole = f"{name} {part}".strip()

@@ -31,7 +31,7 @@ from accord.engines.postgres import Postgres
 from accord.engines.spark import Spark
 from accord.errors import AccordError, LedgerError, PlanError, QueryError, SourceError, did_you_mean
 from accord.groups import GroupedPlan
-from accord.lab.audit.cases import _ASKED, _PARTS, NEIGHBORS, STATISTICS, Scale
+from accord.lab.audit.cases import ASKED, NEIGHBORS, PARTS, STATISTICS, Scale
 from accord.mechanisms import ALL
 from accord.planning import Plan
 from accord.query import Algorithm, Query, Workload
@@ -64,7 +64,7 @@ def noisy_count(rows: Any, epsilon: float) -> float:
 
 
 def _workload(scale: Scale, **of: Any) -> Workload:
-    return accord.workload([_ASKED["mean"](scale, **of), _ASKED["median"](scale, **of)])
+    return accord.workload([ASKED["mean"](scale, **of), ASKED["median"](scale, **of)])
 
 
 def _several(scale: Scale, **of: Any) -> Query:
@@ -77,7 +77,7 @@ def _algorithm(scale: Scale, **of: Any) -> Query:
 
 
 QUESTIONS: dict[str, Callable[..., Query | Workload]] = {
-    **_ASKED,
+    **ASKED,
     "regression on several": _several,
     "workload": _workload,
     "algorithm": _algorithm,
@@ -110,7 +110,7 @@ class Modifier:
     """"public", "out", "tiers" or "many": who is there."""
 
 
-_WHERE, _BY, _PUBLIC = _PARTS["where"], _PARTS["by"], {"membership": "public"}
+_WHERE, _BY, _PUBLIC = PARTS["where"], PARTS["by"], {"membership": "public"}
 
 MODIFIERS: dict[str, Modifier] = {
     "none": Modifier("nothing else"),
