@@ -18,11 +18,11 @@ import numpy as np
 try:
     from scipy.sparse import issparse
     from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.exceptions import DataConversionWarning
     from sklearn.utils.validation import (
         check_array,
         check_consistent_length,
         check_is_fitted,
-        column_or_1d,
         validate_data,
     )
 except ModuleNotFoundError:
@@ -66,7 +66,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        X, y = self._checked(X, reset=True), _numbers(column_or_1d(y, dtype=None, warn=True))
+        X, y = self._checked(X, reset=True), _target(y)
         check_consistent_length(X, y)
         levels = self.epsilon if epsilon is None else epsilon
         if levels is None:
@@ -114,16 +114,17 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, reset: bool) -> FloatArray:
         """Rows as numbers. What is refused is refused by shape, names and type alone."""
-        if getattr(X, "dtype", None) is not None and np.dtype(X.dtype).kind == "c":
+        rows = X if issparse(X) else _cells(X, 2)
+        if rows.dtype.kind == "c":
             raise ValueError("Complex data not supported. Give real numbers.")
-        rows = X if issparse(X) else np.asarray(X)
         if rows.ndim != 2:  # scikit-learn would show the data
             raise ValueError(
                 f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data: a row for each person."
             )
-        rows = check_array(rows, dtype=None, ensure_all_finite=False, estimator=self)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return _numbers(rows)
+        numbers = rows if issparse(rows) else _numbers(rows)
+        numbers = check_array(numbers, dtype=None, ensure_all_finite=False, estimator=self)
+        validate_data(self, X if hasattr(X, "dtypes") else numbers, reset=reset, skip_check_array=True)
+        return _numbers(numbers)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -155,15 +156,55 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return {**{f"f{j}": self.bounds[name] for j, name in enumerate(names)}, _TARGET: self.bounds[_TARGET]}
 
 
+def _cells(given: Any, dimensions: int) -> Any:
+    """An array of what was given. A list has no type of its own, and NumPy would give it one by its values: each of its entries stays what it is."""
+    if not isinstance(given, list | tuple):
+        return np.asarray(given)
+    rows = [list(row) if dimensions == 2 and isinstance(row, list | tuple | np.ndarray) else row for row in given]
+    width = len(rows[0]) if dimensions == 2 and rows and isinstance(rows[0], list) else None
+    if width is None:
+        array = np.empty(len(rows), dtype=object)
+        for k, row in enumerate(rows):
+            array[k] = row
+        return array
+    if any(not isinstance(row, list) or len(row) != width for row in rows):
+        raise ValueError("the rows of X have different lengths. Give every person as many numbers.")
+    array = np.empty((len(rows), width), dtype=object)
+    for k, row in enumerate(rows):
+        for j, value in enumerate(row):
+            array[k, j] = value
+    return array
+
+
+def _target(y: Any) -> FloatArray:
+    """Everyone's target as a number. What is refused is refused by shape and type alone."""
+    array = _cells(y, 1)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported. Give real numbers.")
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Give y.ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+    elif array.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+    return _numbers(array).ravel()
+
+
 def _numbers(values: Any) -> FloatArray:
-    """As numbers, NaN for whatever is none."""
+    """As numbers, NaN for whatever is none; nothing is said about any of them."""
     array = np.asarray(values)
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
-    return np.asarray(_NUMBER(array), dtype=np.float64)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64)
+        return np.asarray(_NUMBER(array), dtype=np.float64)
 
 
 def _number(value: Any) -> float:
+    if isinstance(value, complex | np.complexfloating):
+        return np.nan
     try:
         return float(value)
     except Exception:  # somebody's own class may do anything

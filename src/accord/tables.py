@@ -355,7 +355,11 @@ class Table:
         words = noise.words(int(found["people"].sum()))
         with self._engine.lend({LENT_WORD: words}) as by_row:
             if micro.size <= _FEW_LEVELS and not isinstance(how, LeftColumn):
-                yield self._sql.kept_by_case(source, how.expression, by_row, _plain(found["level"]), chance.tolist())
+                # only those who can be kept: of other levels, whatever is written there is not repeated
+                raw = [(level, c) for level, c in zip(_plain(found["level"]), chance.tolist(), strict=True) if c]
+                yield self._sql.kept_by_case(
+                    source, how.expression, by_row, [level for level, _ in raw], [c for _, c in raw]
+                )
                 return
             with self._engine.lend({LENT_LEVEL: found["level"], LENT_CHANCE: chance}) as by_level:
                 yield self._sql.kept(source, how.expression, by_row, by_level)

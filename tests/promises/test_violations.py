@@ -13,11 +13,14 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import accord
-from accord.errors import AccordError, QueryError, SourceError, SpecError
+from accord import release
+from accord.errors import AccordError, PrivacyWarning, QueryError, SourceError, SpecError
 from accord.lab.audit.laws import Words
+from accord.lab.audit.programs import Recorded
 from accord.sampling import asked
 
 INCOME = (0, 100)
@@ -381,3 +384,106 @@ def test_the_example_with_opendp_bears_a_missing_income():
         table = accord.table({"income": np.array([5.0, odd]), "e": np.ones(2)}, epsilon="e")
         release = accord.sample(names["clamped_sum"], table, columns=["income"], rows="numpy")
         assert isinstance(release.value, float) and np.isfinite(release.value)
+
+
+# ---- found by a hostile reader -------------------------------------------------------------------------------------------------
+
+
+def fitted(x, y):
+    """What a regression of scikit-learn's kind is made of, with the noise recorded."""
+    from accord.sklearn import LinearRegression
+
+    tap = Recorded(0, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(release, "SECURE", tap)
+            LinearRegression(bounds=((0, 1), (0, 1)), epsilon=900.0, mechanism="minimum").fit(x, y)
+    return tap.draws
+
+
+@pytest.mark.parametrize(
+    "odd", ["x", 1j, np.timedelta64(1, "D"), [1, 2], b"\xff", None, nan, 10**400, np.complex128(1j)]
+)
+def test_nobodys_value_changes_what_others_count_for_in_sklearn(odd):
+    """NumPy gave a list one type by its values: beside one text, everybody else's True was text as well, and counted as missing."""
+    n = 50
+    x = [[k % 2 == 0] for k in range(n)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        base = fitted(x, [True] * n)
+        for there in (fitted(x, [True] * (n - 1) + [odd]), fitted([*x[:-1], [odd]], [True] * n)):
+            moved = sum(abs(a.value - b.value) / a.scale for a, b in zip(base, there, strict=True))
+            assert moved <= 900
+
+
+def test_somebodys_text_does_not_decide_whether_a_frame_with_arrow_columns_opens():
+    for odd in (1, "a", datetime.date(2020, 1, 1), 10**30, [1], None):
+        levels = pd.Series([1.0] * 4, dtype="double[pyarrow]")
+        frame = pd.DataFrame({"e": levels, "x": pd.Series([1, 1, 1, odd], dtype=object)})
+        accord.table(frame, epsilon="e").release(accord.mean("x", (0, 2)), "minimum")
+
+
+@pytest.mark.parametrize("rows", ["numpy", "pandas", "arrow"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_far_moments_and_durations_arrive(rows, unit):
+    for kind in (pa.timestamp(unit), pa.duration(unit)):
+        table = accord.table(pa.table({"x": pa.array([1, 2**62, -(2**62)], kind)}), epsilon=1.0)
+        assert accord.sample(lambda rows, epsilon: 7, table, columns=["x"], rows=rows).value == 7
+        table.release(accord.count("x IS NULL"), "minimum")
+
+
+def test_files_with_different_types_are_refused_by_type(tmp_path):
+    """The common type of two was too narrow for a date that one of them held."""
+    for name, unit in (("a", "ns"), ("b", "us")):
+        x = pa.array([datetime.datetime(2020, 1, 1)], pa.timestamp(unit))
+        pq.write_table(pa.table({"x": x, "e": [1.0]}), tmp_path / f"{name}.parquet")
+    with pytest.raises(
+        SourceError, match=r"column 'x' is TIMESTAMP_NS in one file .* and TIMESTAMP in another\. Write it"
+    ):
+        accord.table(f"{tmp_path}/*.parquet", epsilon="e")
+
+
+def test_a_level_that_is_not_declared_is_not_repeated():
+    """Under add-remove, somebody's coming decided whether a sample is released."""
+    for extra in ([], ["zz"], ["a\x00b"]):
+        tiers = np.array(["a", "b", *extra], dtype=object)
+        roster = accord.Spec.from_groups({0.5: 3, 1.0: 3})
+        columns = {"x": np.ones(tiers.size), "t": tiers}
+        table = accord.table(columns, epsilon="t", tiers={"a": 0.5, "b": 1.0}, neighbors="add-remove", roster=roster)
+        assert accord.sample(lambda rows, epsilon: 7, table, columns=["x"]).value == 7
+
+
+def test_sixteen_digits_with_an_exponent_are_not_rounded_up():
+    for text in ("7490059999999999e-16", "0.7490059999999999"):
+        assert accord.table({"e": [text]}, epsilon="e").spec().micro.tolist() == [749_005]
+
+
+def test_a_literal_names_no_column():
+    """Of a relation, only columns that are asked about are streamed; 'c2' is a text here."""
+    relation = duckdb.sql("SELECT 'a' AS x, 1.0 AS e, 'unused' AS third")
+    table = accord.table(relation, epsilon="e")
+    streamed = []
+    table._engine._selected = Watched(table._engine._selected, streamed)
+    table.release(accord.count("x = 'c2'"), "minimum")
+    assert set(streamed) == {"c0", "c1"}
+
+
+class Watched(dict):
+    """Notes what is taken out of it."""
+
+    def __init__(self, entries, taken):
+        super().__init__(entries)
+        self.taken = taken
+
+    def __getitem__(self, name):
+        self.taken.append(name)
+        return super().__getitem__(name)
+
+
+def test_nothing_is_said_about_a_number_that_is_too_large():
+    hidden = np.ma.array(np.array([1, 2], dtype=np.longdouble), mask=[True, False])
+    hidden[1] = np.longdouble("1e400")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        accord.table({"x": hidden}, epsilon=1.0).release(accord.mean("x", (0, 4)), "minimum")

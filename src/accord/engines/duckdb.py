@@ -35,7 +35,7 @@ from accord.errors import AccordError, SourceError
 
 _GIVEN, _NAME = "accord_given", "accord_source"
 """What was given, with its own names of columns; and the same with generated ones (sql.py), which is all that other SQL sees."""
-_USED = re.compile(r"\bc(\d+)\b")
+_USED, _LITERAL = re.compile(r"\bc(\d+)\b"), re.compile(r"'(?:[^']|'')*'")
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv")
 _RELATIONS = Lock()
@@ -163,6 +163,11 @@ class DuckDB:
 
     @classmethod
     def arrow(cls, table: Any) -> DuckDB:
+        for k, field in enumerate(table.schema):
+            if str(field.type).startswith(
+                "duration"
+            ):  # far ones are no intervals of DuckDB's: whole numbers of their unit
+                table = table.set_column(k, field.name, table.column(k).cast("int64"))
         return cls.frame(table, table.schema.names, ())
 
     @classmethod
@@ -170,8 +175,15 @@ class DuckDB:
         dtypes = [str(dtype) for dtype in frame.dtypes]
         untyped = [str(name) for name, dtype in zip(frame.columns, dtypes, strict=True) if dtype in ("object", "bool")]
         own = frame.copy(deep=False)
+        objects = {f"c{k}": k for k, dtype in enumerate(dtypes) if dtype == "object"}
+        if any(
+            "[pyarrow]" in dtype for dtype in dtypes
+        ):  # then all is made Arrow, whose types are guessed from objects
+            for place in objects.values():
+                own.isetitem(place, _texts(own.iloc[:, place].to_numpy(dtype=object)))
+            objects = {}
         engine = cls.frame(own, frame.columns, untyped)
-        engine._objects = {f"c{k}": k for k, dtype in enumerate(dtypes) if dtype == "object"}
+        engine._objects = objects
         engine._frame = own
         return engine
 
@@ -239,10 +251,9 @@ class DuckDB:
         """
         x, kind, duckdb_type = self.sql.column(column), self.columns[column], self.sql.type_of(column)
         if kind in ("date", "timestamp"):
-            there = f"CASE WHEN isfinite({x}) THEN {x} END"
-            if form == "numpy":
-                return f"epoch(TRY_CAST({there} AS TIMESTAMP))"
-            return f"TRY_CAST({there} AS TIMESTAMP)" if form == "pandas" else there
+            moment = f"TRY_CAST({x} AS TIMESTAMP)"  # first: seconds reach further than microseconds
+            there = f"CASE WHEN isfinite({moment}) THEN {x if form == 'arrow' and kind == 'date' else moment} END"
+            return f"epoch({there})" if form == "numpy" else there
         if form == "numpy":
             return self.sql.number(column, "untyped" if kind == "text" else kind)
         if duckdb_type in ("HUGEINT", "UHUGEINT", "BIGNUM"):
@@ -255,7 +266,8 @@ class DuckDB:
             return _quietly(self.label, hint, lambda: self._patiently(lambda: self._with_rows(sql, call)))
 
     def _with_rows(self, sql: str, call: Callable[[], _T]) -> _T:
-        used = [f"c{k}" for k in sorted({int(k) for k in _USED.findall(sql)}) if f"c{k}" in self._selected]
+        named = _USED.findall(_LITERAL.sub("''", sql))
+        used = [f"c{k}" for k in sorted({int(k) for k in named}) if f"c{k}" in self._selected]
         if new := [name for name in used if name in self._objects]:
             for name in new:
                 place = self._objects.pop(name)
@@ -375,7 +387,8 @@ def _array(values: Any) -> Any:
     hidden = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     match array.dtype.kind:
         case "i" | "u" | "f" if hidden is not None:
-            array = array.astype(np.float64)
+            with np.errstate(all="ignore"):
+                array = array.astype(np.float64)
             array[hidden] = np.nan
         case "M":
             array = array.astype("datetime64[us]")  # days too, which DuckDB does not take from NumPy
@@ -419,14 +432,24 @@ def _listed(paths: list[str]) -> str:
 
 
 def _parquet_reader(con: Any, name: str, paths: list[str]) -> str:
-    """Columns are matched by name and widened to a common type; a folder's name is not a column."""
+    """Columns are matched by name, and of numbers widened to a common type; a folder's name is not a column.
+
+    Other types must be the same in all files: a common one may be too narrow for somebody's value.
+    """
     found = set()
+    types: dict[str, str] = {}
     for path in paths:
         one = _listed([path])
         described = con.execute(f"DESCRIBE SELECT * FROM read_parquet({one}, hive_partitioning = false)").fetchall()
         schema = con.execute(f"SELECT name, num_children FROM parquet_schema({one})").fetchall()
         _need_own_names(repr(name), _outermost(schema), described)
         found.add(frozenset(row[0] for row in described))
+        for column, kind, *_ in described:
+            other = types.setdefault(column, kind)
+            if other != kind and {_kind(other), _kind(kind)} != {"number"}:
+                raise SourceError(
+                    f"column {column!r} is {other} in one file of {name!r} and {kind} in another. Write it with one type."
+                )
     if len(found) > 1:
         raise SourceError(f"the files of {name!r} do not have the same columns. Give each of them all columns.")
     return f"read_parquet({_listed(paths)}, union_by_name = true, hive_partitioning = false)"

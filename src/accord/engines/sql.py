@@ -106,7 +106,7 @@ class SQL:
         number = self.attempt(x, self.DOUBLE)
         finite = (
             f"CASE WHEN regexp_full_match(trim({x}), '[+-]?[0-9]*[.]?[0-9]*') THEN {cut} "
-            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]{{1,16}}[eE][+-]?[0-9]+') THEN {number} "
+            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]{{1,15}}[eE][+-]?[0-9]+') THEN {number} "
             f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]+[eE][+-]?[0-9]+') THEN {number} * {self.double(1 - 2**-52)} END"
         )
         return (
