@@ -20,11 +20,13 @@ import pprint
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
+from io import StringIO
 from math import inf, nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,6 +43,7 @@ from accord.lab.audit.replay import amplified
 from accord.ledger import chain
 from accord.ledger.books import Registration
 from accord.planning import Plan
+from accord.query import Algorithm
 
 Row = Mapping[str, Any]
 KEY = "a key for programs that are tried"
@@ -61,7 +64,10 @@ class Source:
         rows = self.people.get(person, ())
         if not rows:
             return None
-        (found,) = reference.people(rows, **self.options)
+        try:
+            (found,) = reference.people(rows, **self.options)
+        except reference.Refused:  # what is not a level counts as opted out where who is there is private
+            return 0
         return found.level
 
 
@@ -115,12 +121,15 @@ class Recorded(Tap):
         self.word = word
         self.plans: list[Plan | None] = []
         self.plan: Plan | None = None
+        self.asked = 0
+        """How often random words were asked for."""
 
     def note(self, draw: Any) -> None:
         super().note(draw)
         self.plans.append(self.plan)
 
     def words(self, count: int) -> Any:
+        self.asked += 1
         return np.full(count, self.word, dtype=np.uint64)
 
     def keep(self, chances: Any) -> Any:
@@ -147,6 +156,8 @@ class Shown:
     results: list[Any] = field(default_factory=list)
     draws: list[tuple[Plan | None, Any]] = field(default_factory=list)
     """What noise was drawn for, and what it was added to or chosen by."""
+    words: int = 0
+    """How often random words were asked for."""
 
 
 def run(world: World) -> list[Shown]:
@@ -158,6 +169,7 @@ def run(world: World) -> list[Shown]:
             "given": lambda name: given(name, world.sources[name]),
             "noisy_count": lambda rows, epsilon: _rows_of(rows) + tap.laplace(1 / Fraction(epsilon)),
             "constant": lambda rows, epsilon: epsilon,
+            "failing": partial(_fail, tap),
             "command": _command,
             "inf": inf,
             "date": date,
@@ -168,12 +180,18 @@ def run(world: World) -> list[Shown]:
     return seen
 
 
+def _fail(tap: Recorded, rows: Any, epsilon: float) -> None:
+    """An algorithm that fails after a draw: whether one does may tell of the people, and costs as much as an answer."""
+    raise ValueError(str(_rows_of(rows) + tap.laplace(1 / Fraction(epsilon))))
+
+
 def _rows_of(rows: Any) -> int:
     return int(rows.num_rows if hasattr(rows, "num_rows") else len(rows))
 
 
 def _shown(step: Step, names: dict[str, Any], tap: Recorded) -> Shown:
-    shown, before, log = Shown(step), len(tap.draws), _Log()
+    shown, before, asked, log = Shown(step), len(tap.draws), tap.asked, _Log()
+    printed = StringIO()
 
     def show(result: Any) -> Any:
         shown.results.append(result)
@@ -181,12 +199,12 @@ def _shown(step: Step, names: dict[str, Any], tap: Recorded) -> Shown:
         return result
 
     names["show"] = show
-    logger = logging.getLogger("accord")
+    logger = logging.getLogger()  # of everything: not all that is logged has accord's name
     level = logger.level
     logger.setLevel(logging.DEBUG)
     logger.addHandler(log)
     try:
-        with warnings.catch_warnings(record=True) as warned:
+        with warnings.catch_warnings(record=True) as warned, redirect_stdout(printed), redirect_stderr(printed):
             warnings.simplefilter("always")
             exec(step.text, names)
     except Exception as fault:
@@ -196,6 +214,8 @@ def _shown(step: Step, names: dict[str, Any], tap: Recorded) -> Shown:
         logger.setLevel(level)
     shown.texts += [("warning", f"{w.category.__name__}: {w.message}") for w in warned]
     shown.texts += [("log", line) for line in log.lines]
+    shown.texts.append(("print", printed.getvalue()))
+    shown.words = tap.asked - asked
     shown.draws = list(zip(tap.plans[before:], tap.draws[before:], strict=True))
     return shown
 
@@ -224,7 +244,9 @@ def _texts(result: Any) -> list[tuple[str, str]]:
     for name in ("describe", "receipt", "_repr_html_"):
         if hasattr(result, name):
             told.append((name, json.dumps(getattr(result, name)(), default=str)))
-    told += [(name, repr(getattr(result, name))) for name in ("value", "rmse", "charges") if hasattr(result, name)]
+    told += [
+        (name, repr(getattr(result, name))) for name in ("value", "found", "rmse", "charges") if hasattr(result, name)
+    ]
     if hasattr(result, "interval"):
         try:
             told.append(("interval", repr(result.interval(0.9))))
@@ -420,6 +442,8 @@ class _Books:
             # a program without a line that it needs is no concern of anybody's
             if label == "error" and not text.startswith(("accord.errors.", "NameError")):
                 return differ(0, inf, f"an error of another program's ({text.split(':')[0]})")
+        if here.words < sum(_by_row(result) for result in here.results):
+            return differ(0, inf, "who is kept is not drawn anew")
         self._register(here)
         budget = self._budget(step)
         promised = self._promised(here)
@@ -477,6 +501,8 @@ class _Books:
         if shown.step.booked:
             self.charged += int(told * 10**6)
         most = reference.most_charge(budget, shown.step.share)
+        if _untold(shown) and most < inf:
+            return Fraction(int(most), 10**6)
         return min(told, Fraction(int(most), 10**6)) if most < inf else told
 
     def _lost(self, here: Shown, there: Shown, budget: float) -> Fraction | float:
@@ -503,6 +529,19 @@ class _Books:
         if self.world.word >= 2**63 * chance:
             raise Leak("somebody counts who is not kept")
         return amplified(plan, _text(budget), float(inner))
+
+
+def _by_row(result: Any) -> bool:
+    """Whether people's rows were kept at random, one by one."""
+    return isinstance(result, accord.Release) and (
+        isinstance(result.plan.query, Algorithm) or release._by_row(result.plan)
+    )
+
+
+def _untold(shown: Shown) -> bool:
+    """Whether a step shows no receipt of what it costs: text on a terminal, or an algorithm that failed."""
+    on_terminal = any(isinstance(r, dict) and "stdout" in r and "--json" not in shown.step.text for r in shown.results)
+    return on_terminal or (bool(shown.draws) and any(label == "error" for label, _ in shown.texts))
 
 
 def _documents(result: Any, step: Step, world: World) -> list[Mapping[str, Any]]:

@@ -51,6 +51,20 @@ _WHERE = (
 _BY = (", by='g', keys=[1, 2]", ", by='c', keys=['a', 'b']", ", by='b', keys=[True, False]")
 
 
+_NO_DATES = ("unknown", "2020-02-30", "24:00", "infinity", "2020-13-01 25:00", "31.1.2020")
+"""What may stand in the place of a date in a table without types."""
+_ODD_QUESTIONS = (
+    "accord.sum('x', (-100, -5), step=1, where='m > 1')",
+    "accord.sum('x', (-100, -5), step=1, by='g', keys=[1, 2])",
+    "accord.quantile('x', 0.123457, (0, 100), step=1)",
+    "accord.median('d', (date(2020, 1, 1), date(2021, 1, 1)), missing='exclude')",
+    "accord.count(\"d >= '2020-06-01'\")",
+    "accord.regression('x', ['c', 'b', 'g'], bounds={'x': (0, 100)}, "
+    "categories={'c': ['a', 'b', 'c'], 'b': [True, False], 'g': [1, 2, 9]})",
+    "accord.mean('x', (0, 100), step=1, by='p', keys=[1, 2], membership='public')",
+)
+
+
 class Dice:
     """Choices at random."""
 
@@ -73,7 +87,7 @@ def world(rng: np.random.Generator) -> World:
     word = 0 if dice.often(0.3) else int(2 ** float(rng.uniform(40, 63)) - 1)
     outcome = dice.one(10**6, -(10**6), 0, 10**12)
     made: World = dice.one(_asking, _asking, _with_ledger, _coming_and_going)(dice)
-    return replace(made, word=word, outcome=outcome) if made.person >= 0 else world(rng)
+    return odd(dice, replace(made, word=word, outcome=outcome)) if made.person >= 0 else world(rng)
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------------
@@ -359,3 +373,116 @@ def _coming_and_going(dice: Dice) -> World:
     told = "show(accord.sample(noisy_count, people, t='max', columns=['x'], rows='numpy'))"
     steps.append(Step(told, "people"))
     return World("programs under add-remove", {"people": source}, tuple(steps), person, {"people": ()})
+
+
+# ---- what is odd about a world ------------------------------------------------------------------------------------------------
+
+
+def odd(dice: Dice, made: World) -> World:
+    """The same world with something that hardly any table or program has. It is drawn last: the rest of a world does not depend on it."""
+    for k in dice.rng.permutation(len(_ODDITIES)).tolist():
+        changed = _ODDITIES[k](dice, made)
+        if changed is not None:
+            made = changed
+            break
+    under_replace = made.name != "programs under add-remove"
+    asked = dice.one(*(_ODD_QUESTIONS if under_replace else _ODD_QUESTIONS[:-1]))
+    sampled = Step("show(accord.sample(noisy_count, people, t='max', columns=['x'], rows='numpy'))", "people")
+    return replace(made, program=(*made.program, _released(dice, "people", asked, False), sampled))
+
+
+def _with_rows(made: World, name: str, change: Any) -> World:
+    """With everyone's rows of one table changed, here and in the neighboring world."""
+    source = made.sources[name]
+    people = {person: change(person, rows) for person, rows in source.people.items()}
+    changed = {k: change(made.person, rows) if k == name else rows for k, rows in made.changed.items()}
+    return replace(made, sources={**made.sources, name: replace(source, people=people)}, changed=changed)
+
+
+def _mixed_levels(dice: Dice, made: World) -> World | None:
+    """Rows of one person name different tiers, or none beside one: the strictest counts."""
+    source = made.sources["people"]
+    if "tiers" not in source.options or "user" not in source.options:
+        return None
+    others = {person: dice.one("strict", "standard", None) for person in source.people}
+
+    def change(person: int, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        return (*rows, {**rows[0], "e": others[person]}) if rows else rows
+
+    return _with_rows(made, "people", change)
+
+
+def _outside(dice: Dice, made: World) -> World | None:
+    """People have rows in no public group, some with a stricter level: it counts in their group, too."""
+    source = made.sources["people"]
+    if "user" not in source.options:
+        return None
+    strict = "strict" if "tiers" in source.options else 0.1234569
+    whose = {person for person in source.people if dice.often(0.7)} | {made.person}
+
+    def change(person: int, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        return (*rows, {**rows[0], "p": 9, "e": strict}) if rows and person in whose else rows
+
+    return _with_rows(made, "people", change)
+
+
+def _no_dates(dice: Dice, made: World) -> World | None:
+    """In a table without types, the person has text in the place of a date."""
+    if made.sources["people"].form not in ("lists", "csv") or "people" not in made.changed:
+        return None
+    rows = tuple({**row, "d": dice.one(*_NO_DATES)} for row in made.changed["people"])
+    return replace(made, changed={**made.changed, "people": rows})
+
+
+def _composed(dice: Dice, made: World) -> World | None:
+    """Ids with an accent, which can be written in two ways."""
+    source = made.sources["people"]
+    if "user" not in source.options or len(made.sources) > 1:
+        return None
+    source = replace(source, types={**source.types, "id": "VARCHAR"})
+
+    def change(person: int, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        return tuple({**row, "id": ("\u00e9", "e\u0301")[k % 2] + str(person)} for k, row in enumerate(rows))
+
+    return _with_rows(replace(made, sources={"people": source}), "people", change)
+
+
+def _no_level(dice: Dice, made: World) -> World | None:
+    """Under add-remove, the person has what is not a level, and is not read."""
+    if made.name != "programs under add-remove" or not isinstance(made.sources["people"].options["epsilon"], str):
+        return None
+    bad = "gold" if "tiers" in made.sources["people"].options else -1.0
+
+    def change(person: int, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+        return tuple({**row, "e": bad} for row in rows) if person == made.person else rows
+
+    return _with_rows(made, "people", change)
+
+
+def _failing(dice: Dice, made: World) -> World | None:
+    """An algorithm that fails again and again, after it was told of the people: every time costs them."""
+    if made.name != "programs with a ledger":
+        return None
+    told = "show(accord.sample(failing, people, share=0.5, ledger=ledger, columns=['x'], rows='numpy'))"
+    return replace(made, word=0, program=(*made.program[:5], *[Step(told, "people", "0.5", True)] * 7))
+
+
+def _plain(dice: Dice, made: World) -> World | None:
+    """Commands as people read them."""
+    steps = tuple(replace(step, text=step.text.replace(", '--json'", "")) for step in made.program)
+    return replace(made, program=steps) if steps != made.program else None
+
+
+def _public_elsewhere(dice: Dice, made: World) -> World | None:
+    """In another table, the person is public, and the same in both worlds: their stricter level counts everywhere."""
+    others = made.sources.get("others")
+    if others is None or made.person not in others.people or not isinstance(others.options["epsilon"], str):
+        return None
+    public = "public" if "tiers" in others.options else inf
+    rows = tuple({**row, "e": public} for row in others.people[made.person])
+    others = replace(others, people={**others.people, made.person: rows})
+    changed = {name: rows for name, rows in made.changed.items() if name != "others"}
+    return replace(made, sources={**made.sources, "others": others}, changed=changed)
+
+
+_ODDITIES = (_mixed_levels, _outside, _no_dates, _composed, _no_level, _failing, _plain, _public_elsewhere)
