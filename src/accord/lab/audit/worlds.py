@@ -469,8 +469,9 @@ def _failing(dice: Dice, made: World) -> World | None:
 
 def _plain(dice: Dice, made: World) -> World | None:
     """Commands as people read them."""
-    steps = tuple(replace(step, text=step.text.replace(", '--json'", "")) for step in made.program)
-    return replace(made, program=steps) if steps != made.program else None
+    told = [step for step in made.program if ", '--json'" in step.text]
+    steps = [replace(step, text=step.text.replace(", '--json'", "")) for step in told]
+    return replace(made, program=(*made.program, *steps)) if steps else None
 
 
 def _public_elsewhere(dice: Dice, made: World) -> World | None:
