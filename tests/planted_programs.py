@@ -1,15 +1,16 @@
 """Bugs that only whole programs show, to be planted one by one: each lets somebody lose more than they agreed to, or tells of a value by the side."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 from planted import changed
 
 from accord import receipt, release, tables
-from accord.engines import duckdb
+from accord.engines import duckdb, gather
 from accord.engines.sql import SQL
 from accord.ledger import cohorts
-from accord.levels import Levels
+from accord.levels import Levels, Strictest
 from accord.mechanisms import regression
 from accord.query import parts
 from accord.query.regression import layout
@@ -181,3 +182,34 @@ def json_tells_the_exact_answer(monkeypatch):
     told = receipt.to_json
     monkeypatch.setattr(release, "_draw", draw)
     monkeypatch.setattr(receipt, "to_json", lambda document: told({**document, "sum": seen[-1:]}))
+
+
+@bug
+def the_level_of_a_public_group_is_that_of_its_rows(monkeypatch):
+    """Somebody's strictest row lies outside of the group."""
+    good = gather.gathered
+
+    def bad(sql, source, user, level, query, columns, part="0", within=None):
+        inside = source if within is None else sql.within(source, within)
+        return good(sql, inside, user, level, query, columns, part, within)
+
+    monkeypatch.setattr(gather, "gathered", bad)
+
+
+@bug
+def letters_are_not_composed(monkeypatch):
+    """é and e with an accent are two people."""
+    good = SQL.identity
+    monkeypatch.setattr(
+        SQL, "identity", lambda self, user, kind: good(self, user, kind).replace("nfc_normalize", "trim")
+    )
+
+
+@bug
+def an_undeclared_tier_is_refused_under_add_remove(monkeypatch):
+    good = Strictest.decode
+
+    def decode(self, raw, people):
+        return good(Strictest(replace(self.rows, lenient=False)), raw, people)
+
+    monkeypatch.setattr(Strictest, "decode", decode)

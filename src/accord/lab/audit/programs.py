@@ -478,7 +478,11 @@ class _Books:
         for result in shown.results:
             if isinstance(result, Registration):
                 name = result.name
-            elif isinstance(result, accord.GroupedRelease) and shown.step.booked:
+            elif (
+                isinstance(result, accord.GroupedRelease)
+                and shown.step.booked
+                and _documents(result, shown.step, self.world)
+            ):
                 name = (
                     f"public groups of {shown.step.about}"  # tables of their own, with the level that people have now
                 )

@@ -314,7 +314,7 @@ def _with_ledger(dice: Dice) -> World:
     named = dice.often(0.4)
     first = table_of(dice, forms[0], size, True, named)
     second = table_of(dice, forms[1], size, True, dice.often(0.4), size // 2)
-    later = table_of(dice, forms[2], size, True, named, dice.one(0, 1))
+    later = table_of(dice, forms[2], size, True, named, dice.one(0, 1, size // 2))
     sources = {"people": first, "others": second, "later": later}
     person = _somebody(dice, *sources.values())
     asked = [question(dice, True) for _ in range(4)]
