@@ -12,7 +12,7 @@ import pytest
 from planted_programs import PLANTED
 
 from accord import noise, release
-from accord.lab.audit import programs, runner, worlds
+from accord.lab.audit import combinations, programs, runner, worlds
 from accord.lab.audit.programs import Source, Step, World
 from accord.ledger import chain
 from accord.mechanisms import ALL
@@ -94,6 +94,13 @@ def test_nothing_is_found_where_nothing_is(seed):
 @pytest.mark.parametrize("start", range(2_000, 2_200, 25))
 def test_nothing_is_found_in_many_worlds(start):
     assert [seed for seed in range(start, start + 25) if programs.difference(world(seed)) is not None] == []
+
+
+@pytest.mark.slow
+def test_nothing_is_found_in_combinations_that_are_offered():
+    """Every tenth; `accord audit --deep` tries all."""
+    found = [programs.difference(one) for one in combinations.worlds(1, 3, 10)]
+    assert len(found) > 150 and not any(found)
 
 
 def test_worlds_have_everything_in_them():

@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
 from math import inf
 from time import perf_counter
 from zlib import crc32
@@ -14,7 +14,18 @@ from zlib import crc32
 import numpy as np
 
 from accord.errors import AccordError, did_you_mean
-from accord.lab.audit import agreement, basics, empirical, exact, noise_laws, programs, replay, source, worlds
+from accord.lab.audit import (
+    agreement,
+    basics,
+    combinations,
+    empirical,
+    exact,
+    noise_laws,
+    programs,
+    replay,
+    source,
+    worlds,
+)
 from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
 from accord.lab.audit.findings import Audit, Seen, gathered
 from accord.lab.processes import shared
@@ -22,7 +33,9 @@ from accord.mechanisms import ALL
 
 ALPHA = 1e-4
 """The probability that the audit of a sound library finds a violation by the empirical way."""
-_BASICS, PROGRAMS = "basics", "programs"
+_BASICS, PROGRAMS, _COMBINATIONS = "basics", "programs", "combinations"
+_PARTS = 50
+"""Of all combinations that are offered, each a part of a deep audit."""
 _WORLDS, _BATCHES = 8, 6
 """Programs that are tried in one part of an audit, and such parts."""
 _FEWEST = 100
@@ -42,6 +55,7 @@ class Job:
     """Of all looks together."""
     looks: int
     seed: int
+    part: int = 0
 
     @property
     def name(self) -> str:
@@ -70,7 +84,8 @@ def run(
         alpha: the probability that a sound library fails by the empirical way, over the whole audit.
         seed: decides which neighbors and programs are drawn; others each time if it is not given. Releases have no seed.
         jobs: processes; as many as there are cores if it is not given. 1: this process, but for programs.
-        deep: for how many more seconds further programs are tried; inf: until Ctrl-C, which then ends the audit and not the caller.
+        deep: for how many more seconds further programs are tried, first of all one for every combination that is offered; inf: until Ctrl-C, which then ends the
+            audit and not the caller.
         progress: is told the name of each part when it is done.
         planned: is told how many parts there are.
     """
@@ -106,16 +121,17 @@ def run(
     else:
         take(shared([*tasks, *tried], look, workers))
     until = perf_counter() + deep
+    combined = (Job(_COMBINATIONS, "", (), 0, alpha, 0, seed, part) for part in range(_PARTS))
+    further = chain(combined, batches)
     try:
         while perf_counter() < until:
-            tried += (more := list(islice(batches, 2 * workers)))
-            take(shared(more, look, workers))
+            take(shared(list(islice(further, 4 * workers)), look, workers))
     except KeyboardInterrupt:
         if not deep:
             raise
     if mechanisms and not {s.mechanism for s in seen} & set(names):
         raise AccordError(f"{' and '.join(names)} answer none of {', '.join(asked)}. See 'accord mechanisms'.")
-    unseen = tuple(_unseen(asked, names, runs, len(tried) * _WORLDS))
+    unseen = tuple(_unseen(asked, names, runs, sum(s.way == "program" for s in seen)))
     return Audit(gathered(seen), seed, runs, alpha, looks, perf_counter() - start, unseen)
 
 
@@ -131,7 +147,9 @@ def look(job: Job) -> list[Seen]:
     """All that one job sees."""
     rng = np.random.default_rng([job.seed, crc32(job.name.encode())])
     if job.statistic == PROGRAMS:
-        return [_tried(k) for k in range(job.seed, job.seed + _WORLDS)]
+        return [_tried(_world(k)) for k in range(job.seed, job.seed + _WORLDS)]
+    if job.statistic == _COMBINATIONS:
+        return [_tried(world) for world in combinations.worlds(job.seed, job.part, _PARTS)]
     if job.statistic == _BASICS:
         return list(_basics(job, rng))
     return list(_looked(job, rng))
@@ -196,9 +214,12 @@ def _or_fails(seen: Iterator[Seen], mechanism: str, statistic: str) -> Iterator[
         yield Seen("replay", mechanism, statistic, "", "", 0.0, inf, f"it fails ({type(fault).__name__})")
 
 
-def _tried(seed: int) -> Seen:
+def _world(seed: int) -> programs.World:
+    return worlds.world(np.random.default_rng([seed, crc32(PROGRAMS.encode())]))
+
+
+def _tried(world: programs.World) -> Seen:
     """One program on two neighboring worlds; of a violation, the smallest that shows it."""
-    world = worlds.world(np.random.default_rng([seed, crc32(PROGRAMS.encode())]))
     found = programs.difference(world)
     if found is None:
         return Seen("program", "any", world.name, "", "", 0.0, 0.0)
