@@ -222,7 +222,7 @@ def replayed(pair, noise):
         else:
             lost += float(np.abs(_logs(one, scale) - _logs(other, scale)).max())
     return (
-        replay._sampled(pair.plan, pair.level, float(lost)) if pair.plan.calibration.keep is not None else float(lost)
+        replay.amplified(pair.plan, pair.level, float(lost)) if pair.plan.calibration.keep is not None else float(lost)
     )
 
 

@@ -253,6 +253,6 @@ def test_the_replay_counts_on_amplification():
     spec = accord.Spec.from_groups({0.5: 10, 2.0: 10})
     for neighbors, inner in (("replace", 2.0), ("add-remove", 2.0)):
         plan = accord.plan(spec, accord.mean("x", (0, 1)), "sample", t=2.0, neighbors=neighbors)
-        assert replay._sampled(plan, "0.5", inner) == pytest.approx(0.5, rel=1e-6)
-        assert replay._sampled(plan, "2.0", inner) == pytest.approx(2.0)
-        assert replay._sampled(plan, "0.5", 1.1 * inner) > 0.5 and replay._sampled(plan, "0.5", 0.0) == 0
+        assert replay.amplified(plan, "0.5", inner) == pytest.approx(0.5, rel=1e-6)
+        assert replay.amplified(plan, "2.0", inner) == pytest.approx(2.0)
+        assert replay.amplified(plan, "0.5", 1.1 * inner) > 0.5 and replay.amplified(plan, "0.5", 0.0) == 0
