@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
-from math import inf, log, log1p, nan, nextafter
+from math import expm1, inf, log, log1p, nan, nextafter
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from accord.lab.audit.laws import SURE, Law, Leak, Tap, frozen
 from accord.planning import Plan
 from accord.spec import PUBLIC, Spec, to_micro
 
-_PEOPLE = 40
+_PEOPLE, _LARGE = 40, 700.0
 _LEVELS = {
     "with public people and some who opted out": ("0.1234569", "0.7", "2.5", "inf", "0"),
     "of many rows": ("0.1234569", "0.3", "0.7", "1.1", "2.5"),
@@ -167,4 +167,6 @@ def amplified(plan: Plan, raw: str, inner: float) -> float:
 
 def _mixed(pi: float, x: float) -> float:
     """ln(1 − π + π·exp(x))."""
-    return x if pi >= 1 else float(np.logaddexp(log1p(-pi), log(pi) + x))
+    if pi >= 1:
+        return x
+    return log1p(pi * expm1(x)) if x < _LARGE else log(pi) + x
