@@ -20,7 +20,7 @@ from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
 from accord.query import Count, Grouped, Histogram, Query, Sum, Workload
 from accord.query.members import under_replace
-from accord.query.present import ROSTER, under
+from accord.query.present import roster_assumption, under
 from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float, to_micro
 
 if TYPE_CHECKING:
@@ -120,13 +120,14 @@ class Plan:
     @property
     def assumptions(self) -> list[str]:
         """What is taken as public knowledge, in sentences."""
-        said = self.query.assumptions()
-        if self.neighbors == "replace":  # of private groups, which are answered as under add-remove
-            said = [a for a in said if not a.startswith(ROSTER)]
+        asked = self.query.query if isinstance(self.query, Grouped) else self.query
+        known = (
+            "levels and the number of people are public" if self.neighbors == "replace" else roster_assumption(asked)
+        )
         return [
-            *said,
+            *self.query.assumptions(),
             *self.notes,
-            *(["levels and the number of people are public"] if self.neighbors == "replace" else []),
+            known,
             *(
                 [
                     f"{self.spec.opted_out:,} people opted out{' or have nothing left' if self.spec.is_rest else ''} and are never read; the answer is about the other {self.spec.total:,}"
@@ -210,6 +211,30 @@ def plan(
         raise QueryError(
             f"a plan is made for a query, not for {type(query).__name__}. Make one with accord.mean or its siblings."
         )
+    refuse_arguments(query, mechanism, share, t, neighbors)
+    if spec.total == 0:
+        raise PlanError(
+            "nobody is left to ask: "
+            + (f"all {spec.opted_out} people opted out." if spec.opted_out else "the table has no people.")
+            + " A release needs at least one person with a level above 0."
+        )
+    part = whole_share(share)
+    if isinstance(query, Workload):
+        from accord.workloads import plan_workload
+
+        return plan_workload(spec, query, mechanism, part, neighbors, notes)
+    level = None if t is None else _threshold(t, mechanism)
+    return plan_within(spec, query, shared_levels(spec.micro, part), mechanism, level, part, neighbors, notes)
+
+
+def refuse_arguments(
+    query: Query | Workload, mechanism: str, share: float, t: float | str | None, neighbors: str
+) -> None:
+    """Refuse what cannot be planned whatever the levels are: before anything is read.
+
+    Raises:
+        PlanError: no such mechanism, share, t or neighbors, or a mechanism that does not answer such a question.
+    """
     names = [m.name for m in ALL]
     if mechanism not in ("auto", *names):
         raise PlanError(f"there is no mechanism {mechanism!r}: {did_you_mean(mechanism, ['auto', *names])}")
@@ -221,21 +246,38 @@ def plan(
         raise PlanError(
             "t= is the level of the mechanisms threshold and sample. Add mechanism='threshold' or 'sample', or leave t= out."
         )
-    if spec.total == 0:
-        raise PlanError(
-            "nobody is left to ask: "
-            + (f"all {spec.opted_out} people opted out." if spec.opted_out else "the table has no people.")
-            + " A release needs at least one person with a level above 0."
-        )
-    part = whole_share(share)
-    if isinstance(query, Workload):
-        from accord.workloads import plan_workload
-
-        if t is not None:
+    whole_share(share)
+    if t is not None:
+        if isinstance(query, Workload):
             raise PlanError("t= is for one question. Leave it out: a workload finds the best one for each.")
-        return plan_workload(spec, query, mechanism, part, neighbors, notes)
-    level = None if t is None else _threshold(t, mechanism)
-    return plan_within(spec, query, shared_levels(spec.micro, part), mechanism, level, part, neighbors, notes)
+        _threshold(t, mechanism)
+    if mechanism != "auto":
+        for one in query.queries if isinstance(query, Workload) else (query,):
+            _refuse_mechanism(one, mechanism, neighbors)
+
+
+def _refuse_mechanism(query: Query, mechanism: str, neighbors: str) -> None:
+    """Refuse a mechanism that does not answer such a question under such neighbors."""
+    if isinstance(query, Grouped) and query.part.public:
+        return _refuse_mechanism(query.query, mechanism, neighbors)
+    asked, relation, times = _about(query, neighbors)
+    reasons = {m.name: _reason_against(m, asked, relation, times) for m in ALL}
+    if why := reasons[mechanism]:
+        others = ", ".join(name for name, against in reasons.items() if not against)
+        raise PlanError(f"{mechanism} cannot answer the {query.label}: {why}. Use one of {others}, or 'auto'.")
+    return None
+
+
+def _reason_against(mechanism: Mechanism, asked: Query, relation: str, times: int) -> str:
+    """Why a mechanism does not answer such a question, whatever the levels are; empty if it may."""
+    if relation not in mechanism.neighbors:
+        moving = ", and that somebody moves between private groups takes add-remove" if times > 1 else ""
+        return f"proves neighbors {' and '.join(mechanism.neighbors)} only{moving}"
+    try:
+        mechanism.way(asked)
+    except Refused as why:
+        return str(why)
+    return ""
 
 
 def plan_within(
@@ -303,11 +345,10 @@ def often(charges: IntArray, times: int) -> IntArray:
 
 
 def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, times: int) -> Candidate:
+    if against := _reason_against(mechanism, task.query, task.neighbors, times):
+        return Candidate(mechanism.name, against, spec, None, None)
+    way = mechanism.way(task.query)
     try:
-        if task.neighbors not in mechanism.neighbors:
-            moving = ", and that somebody moves between private groups takes add-remove" if times > 1 else ""
-            raise Refused(f"proves neighbors {' and '.join(mechanism.neighbors)} only{moving}")
-        way = mechanism.way(task.query)
         calibration = way.calibrate(task)
         prediction = way.predict(task, calibration)
     except Refused as why:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from accord.errors import TABLE_CHANGED, AccordError, LedgerError, PlanError, QueryError, SourceError
 from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
-from accord.planning import NO_DATA, Plan, idle_error
+from accord.planning import NO_DATA, Plan, idle_error, refuse_arguments
 from accord.query import Algorithm, Answer, Count, Grouped, Interval, Query, Workload
 from accord.spec import MICRO, PUBLIC
 from accord.summary import Summary
@@ -214,9 +214,10 @@ def release(
             raise PlanError(
                 "with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth. Levels are for life, not for one question."
             )
-        if not table.known and ledger is None and isinstance(asked, Query) and not isinstance(asked, Grouped):
-            summary = table._summary(asked)  # levels and values from one scan; the plan sees the levels
         part = 1.0 if share is None else share
+        refuse_arguments(asked, mechanism, part, t, table.neighbors)
+        if not table.known and ledger is None and _is_summed(asked, mechanism):
+            summary = table._summary(asked)  # levels and values from one scan; the plan sees the levels
         decided = table.plan(asked, mechanism, part, t=t)
     else:
         raise QueryError(
@@ -404,6 +405,16 @@ def _row(decided: Plan, key: Any, value: Answer, found: Sequence[Fraction]) -> d
     idle = idle_error(query, 1)  # of a mean, which is moved to the bounds
     rmse = idle if stretch is None else min(idle, decided.rmse * stretch)
     return {query.part.by: key, "value": value, "rmse": rmse, "few": rmse > idle / 2}
+
+
+def _is_summed(asked: Query | Workload, mechanism: str) -> TypeGuard[Query]:
+    """Whether the sums by level are all that a mechanism needs of a question about everyone; of `auto`, that most need."""
+    if isinstance(asked, Workload | Grouped | Algorithm):
+        return False
+    if mechanism == "auto":
+        return True
+    way = next(m for m in ALL if m.name == mechanism).way(asked)
+    return not (way.by_row or way.by_cell)
 
 
 def _inner(query: Query) -> Query:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import QueryError, did_you_mean
-from accord.planning import plan
+from accord.planning import plan, refuse_arguments
 from accord.query.algorithm import Algorithm
 from accord.query.record import column_name
 from accord.release import Release, release
@@ -59,7 +59,9 @@ def sample(
         )
     if share is None and ledger is not None:
         raise QueryError("with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth.")
-    decided = plan(table.spec(), query, "sample", 1.0 if share is None else share, t=t, neighbors=table.neighbors)
+    part = 1.0 if share is None else share
+    refuse_arguments(query, "sample", part, t, table.neighbors)
+    decided = plan(table.spec(), query, "sample", part, t=t, neighbors=table.neighbors)
     made = release(table, decided, ledger=ledger)
     assert isinstance(made, Release)
     return made

@@ -136,10 +136,17 @@ def read_tiers(tiers: Mapping[Any, float]) -> dict[str, int]:
     >>> read_tiers({"strict": 0.1, "public": inf}) == {"strict": 100_000, "public": PUBLIC}
     True
     """
-    if not tiers:
-        raise SpecError("tiers= is empty. Give each tier a level, such as {'strict': 0.1, 'public': inf}.")
+    example = "Give each tier a level, such as {'strict': 0.1, 'public': inf}."
+    if not isinstance(tiers, Mapping):
+        raise SpecError(f"tiers= is a {type(tiers).__name__}. {example}")
+    try:
+        declared = list(tiers.items())
+    except Exception as fault:  # a mapping of somebody's own
+        raise SpecError(f"tiers= cannot be read: it raised a {type(fault).__name__}. {example}") from None
+    if not declared:
+        raise SpecError(f"tiers= is empty. {example}")
     levels: dict[str, int] = {}
-    for key, level in tiers.items():
+    for key, level in declared:
         name = tier_name(key)
         if name in levels:
             raise SpecError(f"tier {name!r} is declared twice. Give each tier one level.")

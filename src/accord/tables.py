@@ -129,6 +129,8 @@ class Table:
     ) -> Plan | WorkloadPlan | GroupedPlan:
         """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value."""
         notes = self.check(query)
+        if isinstance(query, Query | Workload):
+            planning.refuse_arguments(query, mechanism, share, t, self.neighbors)
         if isinstance(query, Grouped) and query.part.public:
             return self._plan_groups(query, mechanism, share, t)
         return planning.plan(self.spec(), query, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)

@@ -10,7 +10,7 @@ With the weight w_i of person i, σ² their variance and N the variance of the n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import erfc, exp, inf, isinf, log, pi, sqrt
 
@@ -41,7 +41,7 @@ class Prediction:
     centres: tuple[float, ...] = ()
     """Of a query about ranks: the percentiles that were asked for. The interval is about them, and not about the value."""
     listed: bool = False
-    ends: Callable[[float], list[Ends]] | None = None
+    ends: Callable[[float], list[Ends]] | None = field(default=None, compare=False)
     """Of a query about ranks: the interval for a probability of error, where normal errors are no good model."""
     looks: int = 1
     """How many choices must all be within the interval."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ class Task:
     neighbors: str = "replace"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Calibration:
     """How a mechanism answers one query for one Spec."""
 
@@ -73,6 +73,14 @@ class Calibration:
             array = getattr(self, name).copy()
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Calibration):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.charges.tobytes(), self.note))
 
 
 @dataclass(frozen=True)

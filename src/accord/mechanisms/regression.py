@@ -124,8 +124,10 @@ def _expected(query: Regression, neighbors: str, noise: float, sampling: float) 
     return off + mean, off, EXPLAINED + alone / (1 + 3 * alone) + level
 
 
-def _finished(task: Task, found: Calibration, inverse: float, squares: float, neighbors: str) -> Calibration:
-    """With the decision whether slopes are worth it, and the warning."""
+def _finished(task: Task, found: Calibration, squares: float, neighbors: str) -> Calibration:
+    """With the noise, the decision whether slopes are worth it, and the warning."""
+    inverse = _inverse(task, found)
+    found = replace(found, noise=task.blur * inverse**2)
     full, slopes, mean = _expected(task.query, neighbors, inverse, squares)
     survives = 1 - slopes / EXPLAINED
     if inverse == 0:  # only public people are read
@@ -153,9 +155,8 @@ def by_charges(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
         counted = (c == PUBLIC).astype(np.int64) if public else c
         total = float(total_of(counted, task.people))
         weights = counted / total
-        inverse = 0.0 if public else MICRO / total
-        found = Calibration(c, weights, inverse, note, neighbors=task.neighbors)
-        return _finished(task, found, inverse, float(task.people @ weights**2), task.neighbors)
+        found = Calibration(c, weights, 0.0, note, neighbors=task.neighbors)
+        return _finished(task, found, float(task.people @ weights**2), task.neighbors)
 
     return Way((Regression,), calibrate, _predict, _answer)
 
@@ -171,25 +172,36 @@ def _sampled(task: Task) -> Calibration:
         task = replace(task, t=max(sample.tried(task), key=left))
     found = sample.calibrate(task)
     assert found.t is not None
-    pi = found.keep / float(sample.SURE)
-    kept = float(task.people @ pi)
+    return _finished(task, found, 1 / _kept(task, found), "add-remove")
+
+
+def _kept(task: Task, calibration: Calibration) -> float:
+    """Σπ: how many people of a sample are kept, on average."""
+    return float(task.people @ (calibration.keep / float(sample.SURE)))
+
+
+def _inverse(task: Task, calibration: Calibration) -> float:
+    """1/W, what the size of the noise is a multiple of; 0 where only public people are read."""
+    if (calibration.charges[-1] if calibration.t is None else calibration.t) == PUBLIC:
+        return 0.0
+    if calibration.t is None:
+        return MICRO / float(total_of(calibration.charges, task.people))
     # those who are kept are answered about at s; Σπ stands for how many they are
-    s = found.t / MICRO / (1 if task.neighbors == "add-remove" else 2)
-    inverse = 0.0 if found.t == PUBLIC else 1 / (s * kept)
-    return _finished(task, replace(found, noise=inverse), inverse, 1 / kept, "add-remove")
+    s = calibration.t / MICRO / (1 if task.neighbors == "add-remove" else 2)
+    return 1 / (s * _kept(task, calibration))
 
 
 def _predict(task: Task, calibration: Calibration) -> Prediction:
     query: Regression = task.query
     squares = float(task.people @ calibration.weights**2)
     if calibration.keep is not None:
-        squares = max(squares, 1 / float(task.people @ (calibration.keep / float(sample.SURE))))
+        squares = max(squares, 1 / _kept(task, calibration))
     gap = calibration.weights - 1 / task.total
     # a sample's inner mechanism knows add-remove only
     neighbors = "add-remove" if calibration.keep is not None else task.neighbors
     errors = []
     for sampling in (squares, max(0.0, squares - 1 / task.total)):
-        full, _, mean = _expected(query, neighbors, calibration.noise, sampling)
+        full, _, mean = _expected(query, neighbors, _inverse(task, calibration), sampling)
         errors.append(query.half * sqrt(mean if calibration.mean_only else full))
     half = 1.96 * errors[1]
     return Prediction(errors[0], errors[1], float(task.people @ np.maximum(gap, 0)), fixed=(-half, half))

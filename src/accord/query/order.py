@@ -22,6 +22,7 @@ POINTS = 2**16
 """Steps of a grid unless `step` is given: one more point."""
 MOST_POINTS = 2**22
 _FINEST = 10**6
+_ARITHMETIC = Fraction(1, 10**12)
 _OF_NO_USE = 0.98
 """Of the largest squared error that there is: a mechanism which may miss by as much does not beat the middle of the bounds."""
 
@@ -166,7 +167,7 @@ def quantile(
     if getattr(p, "ndim", 1) == 0:
         p = p.item()  # type: ignore[union-attr]
     listed = isinstance(p, Iterable) and not isinstance(p, str)
-    ps = sorted(exact(x, "p") for x in (p if listed else [p]))  # type: ignore[union-attr]
+    ps = sorted(_fraction(x) for x in (p if listed else [p]))  # type: ignore[union-attr]
     for x in ps:
         if x in (0, 1):
             raise QueryError(
@@ -182,6 +183,13 @@ def quantile(
         **on_grid("quantile", column, bounds, step, missing, POINTS, MOST_POINTS), ps=tuple(ps), listed=listed
     )
     return part_of(asked, where, by, keys, membership, excluded(asked, missing))
+
+
+def _fraction(p: Any) -> Fraction:
+    """p by its decimal value; what floating-point arithmetic adds after the millionths (0.1 + 0.2) is not meant."""
+    asked = exact(p, "p")
+    near = Fraction(round(asked * _FINEST), _FINEST)
+    return near if 0 < near < 1 and abs(asked - near) < _ARITHMETIC else asked
 
 
 def median(

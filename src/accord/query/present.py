@@ -11,13 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
+from accord.query.algorithm import Algorithm
 from accord.query.counts import Count, Histogram
 from accord.query.means import Mean, Rows, Sum
 from accord.query.order import Max, Min, Quantile
 from accord.query.record import Answer, Interval, Query
 
-ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
-_EVERYONE = f"{ROSTER}; errors are predicted as if everyone on it were there"
+_ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
+
+
+def roster_assumption(query: Query) -> str:
+    """What is taken for granted under add-remove. A count's noise is the same whoever is there, and an algorithm's error is not predicted."""
+    if isinstance(query, Count | Histogram | Algorithm):
+        return _ROSTER
+    return f"{_ROSTER}; errors are predicted as if everyone on it were there"
 
 
 def present(query: Query) -> Query:
@@ -77,8 +84,8 @@ class PresentSum(Sum):
         return float(people * (above * self.high + below * self.low) / self.span)
 
     def assumptions(self) -> list[str]:
-        bounds, _, *others = super().assumptions()
-        return [bounds, *others, _EVERYONE]
+        bounds, _, *others = super().assumptions()  # a declared std is about those who are there
+        return [bounds, *others]
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ class PresentRows(Rows, PresentSum):
     """Of the people who are there."""
 
     def assumptions(self) -> list[str]:
-        return [*Rows.assumptions(self), _EVERYONE]
+        return Rows.assumptions(self)
 
 
 @dataclass(frozen=True)
@@ -117,9 +124,6 @@ class PresentMean(Mean):
         there = float(sum(found) / self.span)
         return 1 / there if there > 0.01 else None
 
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _EVERYONE]
-
 
 @dataclass(frozen=True)
 class PresentCount(Count):
@@ -130,16 +134,13 @@ class PresentCount(Count):
         return 1.0
 
     def assumptions(self) -> list[str]:
-        return [ROSTER]
+        return []
 
 
 @dataclass(frozen=True)
 class PresentHistogram(Histogram):
     complement = False
     reach = 1
-
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), ROSTER]
 
 
 @dataclass(frozen=True)
@@ -150,20 +151,15 @@ class PresentQuantile(Quantile):
     def blur(self) -> float:
         return 8.0 * self.outputs**2 * float(sum(max(p, 1 - p) ** 2 for p in self.ps))
 
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _EVERYONE]
-
 
 @dataclass(frozen=True)
 class PresentMin(Min):
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _EVERYONE]
+    """Of the people who are there."""
 
 
 @dataclass(frozen=True)
 class PresentMax(Max):
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _EVERYONE]
+    """Of the people who are there."""
 
 
 _KINDS: tuple[type[Query], ...] = (

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 _ROWS = 12
 _WIDTH = 118
+_COMPARED = {
+    "mean": ("mean", "means"),
+    "sum": ("mean", "means"),
+    "rows": ("mean number of rows", "mean numbers of rows"),
+}
+"""What κ compares between levels, by statistic: one and several of them. Of counts and histograms, shares."""
 
 
 def plan_text(plan: Plan) -> str:
@@ -396,9 +402,9 @@ def _bias(plan: Plan) -> Text:
         return Text(
             f"κ = {plan.bias_bound:.3f}: how unevenly people are weighed; where the regression differs between levels, it is one of those who weigh more."
         )
-    what = "mean" if plan.query.statistic in ("mean", "sum") else "share"
+    one, several = _COMPARED.get(plan.query.statistic, ("share", "shares"))
     return Text(
-        f"κ = {plan.bias_bound:.3f}: if the {what}s of any two levels differ by at most D, the {what} behind this answer is off by "
+        f"κ = {plan.bias_bound:.3f}: if the {several} of any two levels differ by at most D, the {one} behind this answer is off by "
         "at most κ·D beyond the interval."
     )
 

@@ -1,0 +1,174 @@
+"""Plans as a user holds them: equal when they decide the same, honest in words, refused before anything is read."""
+
+from math import inf
+
+import numpy as np
+import pytest
+
+import accord
+from accord.errors import PlanError, QueryError, SourceError
+
+SPEC = accord.Spec.from_groups({0.1: 50, 1.0: 30, inf: 20})
+REGRESSION = accord.regression("y", ["x"], bounds={"x": (0, 1), "y": (0, 10)})
+ASKED = {
+    "mean": accord.mean("x", bounds=(0, 1)),
+    "median": accord.median("x", bounds=(0, 1)),
+    "min": accord.min("x", bounds=(0, 1)),
+    "histogram": accord.histogram("w", categories=["a", "b"]),
+    "regression": REGRESSION,
+    "groups": accord.mean("x", bounds=(0, 1), by="w", keys=["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_plans_are_equal_if_they_decide_the_same(name):
+    one, two = (accord.plan(SPEC, ASKED[name]) for _ in range(2))
+    assert one == two and hash(one) == hash(two) and one in [two]
+    assert one != accord.plan(SPEC, ASKED[name], share=0.5)
+    assert one != accord.plan(accord.Spec.from_groups({0.1: 50, 1.0: 30, inf: 21}), ASKED[name])
+    assert one.calibration != one.mechanism
+    candidates = [c for c in one.candidates if c.calibration is not None]
+    assert len({c.calibration for c in candidates}) <= len(candidates)
+
+
+def test_plans_of_workloads_are_equal_if_they_decide_the_same():
+    workload = accord.workload([ASKED["mean"], ASKED["median"]])
+    assert accord.plan(SPEC, workload) == accord.plan(SPEC, workload)
+    assert accord.plan(SPEC, workload) != accord.plan(SPEC, workload, share=0.5)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        (ASKED["mean"], "if the means of any two levels differ by at most D, the mean behind"),
+        (accord.sum("x", bounds=(0, 1)), "if the means of any two levels differ by at most D, the mean behind"),
+        (
+            accord.rows(max=5),
+            "if the mean numbers of rows of any two levels differ by at most D, the mean number of rows behind",
+        ),
+        (accord.count("x > 1"), "if the shares of any two levels differ by at most D, the share behind"),
+    ],
+)
+def test_kappa_compares_what_the_statistic_is_made_of(query, words):
+    assert words in " ".join(str(accord.plan(SPEC, query, "affine")).split())
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_every_plan_says_once_whose_presence_is_private(name):
+    roster = "who is in the table is private; who could be, and their levels, is the public roster"
+    private = accord.plan(SPEC, ASKED[name], neighbors="add-remove").assumptions
+    public = accord.plan(SPEC, ASKED[name]).assumptions
+    assert sum(a.startswith(roster) for a in private) == 1
+    assert not any(roster in a for a in public)
+    assert "levels and the number of people are public" in public
+    assert "levels and the number of people are public" not in private
+
+
+@pytest.mark.parametrize("mechanism", ["minimum", "threshold", "affine", "sample"])
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_the_noise_of_a_regression_is_a_variance(mechanism, neighbors):
+    """Twice the people: half the scale, a quarter of the variance."""
+    t = 1.0 if mechanism in ("threshold", "sample") else None
+
+    def noise(times):
+        spec = accord.Spec.from_groups({0.1: 500 * times, 1.0: 300 * times})
+        return accord.plan(spec, REGRESSION, mechanism, t=t, neighbors=neighbors).calibration.noise
+
+    few, many = noise(1), noise(2)
+    if mechanism != "affine":  # whose τ depends on the number of people
+        assert many == pytest.approx(few / 4)
+    assert few > many > 0
+    public = accord.Spec.from_groups({0.1: 5, inf: 10**6})
+    assert accord.plan(public, REGRESSION, "threshold", neighbors=neighbors, t=inf).calibration.noise == 0
+
+
+def test_what_arithmetic_leaves_of_a_fraction_is_not_meant():
+    asked = accord.quantile("x", [0.1 + 0.2, 0.7 + 0.1], bounds=(0, 1))
+    assert asked == accord.quantile("x", [0.3, 0.8], bounds=(0, 1))
+    assert asked.describe()["p"] == ["0.3", "0.8"]
+    assert accord.quantile("x", 1 / 8, bounds=(0, 1)).describe()["p"] == "0.125"
+    for p, said in ((0.3000001, "at most six decimals"), (1e-13, "at most six decimals"), (1.0, r"accord\.max")):
+        with pytest.raises(QueryError, match=said):
+            accord.quantile("x", p, bounds=(0, 1))
+
+
+def opened(**how):
+    """A table whose engine must not be asked."""
+    data = {"x": np.array([0.1, 0.9, 0.5]), "w": ["a", "b", "a"], "y": np.ones(3), "e": np.array([0.1, 1.0, 2.0])}
+    table = accord.table(data, epsilon="e", **how)
+
+    def fetch(*_, **__):
+        raise AssertionError("something was read")
+
+    table._engine.fetch = fetch
+    return table
+
+
+MEAN, PUBLIC = ASKED["mean"], accord.mean("x", bounds=(0, 1), by="w", keys=["a", "b"], membership="public")
+REFUSED = {
+    "no such mechanism": (MEAN, {"mechanism": "afine"}, "there is no mechanism 'afine': did you mean 'affine'"),
+    "a share of 7": (MEAN, {"share": 7}, "share=7 is not a fraction"),
+    "no share": (MEAN, {"share": 0}, "share=0 is not a fraction"),
+    "a share in words": (MEAN, {"share": "half"}, "share='half' is not a fraction"),
+    "t without threshold": (MEAN, {"t": 1.0}, "t= is the level of the mechanisms threshold"),
+    "not a t": (MEAN, {"mechanism": "threshold", "t": -1}, "t=-1 is not a level"),
+    "not its statistic": (ASKED["median"], {"mechanism": "affine"}, "affine cannot answer the median of x: answers"),
+    "in public groups": (PUBLIC, {"mechanism": "rank"}, "rank cannot answer the mean of x"),
+    "in a workload": (
+        accord.workload([MEAN, ASKED["median"]]),
+        {"mechanism": "affine"},
+        "affine cannot answer the median of x",
+    ),
+    "t of a workload": (
+        accord.workload([MEAN, MEAN]),
+        {"mechanism": "threshold", "t": 1.0},
+        "t= is for one question",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_needs_no_levels_is_refused_before_anything_is_read(case):
+    query, how, said = REFUSED[case]
+    for use in (opened().plan, opened().release):
+        with pytest.raises(PlanError) as refused:
+            use(query, **how)
+        assert said in str(refused.value)
+
+
+def test_a_sample_of_an_algorithm_is_refused_before_anything_is_read():
+    with pytest.raises(PlanError, match="share=7 is not a fraction"):
+        accord.sample(lambda rows, epsilon: 1.0, opened(), share=7)
+    with pytest.raises(PlanError, match="t='most' is not a level"):
+        accord.sample(lambda rows, epsilon: 1.0, opened(), t="most")
+
+
+def test_mechanisms_that_fit_are_named_in_a_refusal():
+    with pytest.raises(PlanError) as refused:
+        accord.plan(SPEC, ASKED["median"], "affine")
+    named = str(refused.value).split("Use one of ")[1].split(", or 'auto'")[0].split(", ")
+    assert "rank" in named and "affine" not in named
+    assert all(accord.plan(SPEC, ASKED["median"], name).mechanism == name for name in named)
+
+
+class Raises(dict):
+    def items(self):
+        raise RuntimeError("secret")
+
+
+@pytest.mark.parametrize("tiers", [5, "strict", ["strict"], Raises(a=1)])
+def test_tiers_that_are_none(tiers):
+    with pytest.raises(
+        accord.errors.SpecError,
+        match=r"^tiers= (is a|cannot be read: it raised a RuntimeError).*Give each tier a level",
+    ) as refused:
+        accord.table({"x": [1.0], "e": ["strict"]}, epsilon="e", tiers=tiers)
+    assert "secret" not in str(refused.value)
+
+
+def test_rows_of_another_engine_are_refused_before_values_are_read(monkeypatch):
+    table = accord.table({"x": np.array([0.1, 0.9]), "y": np.ones(2), "e": np.array([0.1, 1.0])}, epsilon="e")
+    monkeypatch.setattr(type(table), "lends", False)
+    monkeypatch.setattr(type(table), "_summaries", None)  # levels may be read, values not
+    with pytest.raises(SourceError, match="cannot be kept or left out one by one"):
+        table.release(REGRESSION, "sample", t=1.0)
