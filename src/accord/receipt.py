@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from itertools import pairwise
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,15 @@ import accord
 from accord.planning import Plan
 from accord.query import Algorithm, Coefficients, Interval
 from accord.release import Booked, Release, WorkloadRelease
-from accord.spec import Spec, amount_text, level_text
+from accord.spec import IntArray, Spec, amount_text, level_text
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
     from accord.ledger.books import Account
 
 SCHEMA = 1
+MOST_LEVELS, _RANGES = 1_000, 100
+"""Documents list so many levels one by one; more are folded into so many ranges of levels."""
 
 
 def to_json(document: dict[str, Any]) -> str:
@@ -39,7 +42,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
                 "rmse": _known(c.rmse),
                 "rmse_here": _known(c.rmse_here),
                 "note": c.note,
-                "charges": None if c.calibration is None else _charges(plan.spec, c.cost.tolist()),
+                "charges": None if c.calibration is None else _charges(plan.spec, c.cost),
             }
             for c in plan.candidates
         ],
@@ -66,7 +69,20 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
 
 def left_document(left: Spec, affordable: int | None) -> dict[str, Any]:
     """What is left in a ledger, and how often a plan can still be released (null: without end)."""
-    people = [{"left": level_text(m), "people": n} for m, n in zip(left.micro.tolist(), left.counts, strict=True)]
+    micro = left.micro.tolist()
+    people: list[dict[str, Any]]
+    if len(micro) <= MOST_LEVELS:
+        people = [{"left": level_text(m), "people": n} for m, n in zip(micro, left.counts, strict=True)]
+    else:
+        people = [
+            {
+                "left": level_text(micro[first]),
+                "to": level_text(micro[end - 1]),
+                "levels": end - first,
+                "people": int(left.people[first:end].sum()),
+            }
+            for first, end in folded(len(micro))
+        ]
     if left.opted_out:
         people.insert(0, {"left": "0", "people": left.opted_out})
     return {"left": people, "affordable": affordable}
@@ -117,7 +133,7 @@ def _together(plan: WorkloadPlan) -> dict[str, Any]:
         "workload": [part.query.label for part in plan.parts],
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
-        "charges": _charges(plan.spec, plan.spent.tolist()),
+        "charges": _charges(plan.spec, plan.spent),
         "total": plan.total,
     }
 
@@ -133,7 +149,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
         "spec": {"fingerprint": plan.spec.fingerprint, "people": plan.spec.total, "opted_out": plan.spec.opted_out},
-        "charges": _charges(plan.spec, plan.cost.tolist()),
+        "charges": _charges(plan.spec, plan.cost),
         "unit": plan.unit,
         "rmse": _known(plan.rmse),
         "rmse_here": _known(plan.rmse_here),
@@ -146,11 +162,35 @@ def _known(error: float | None) -> float | None:
     return None if error is None or isnan(error) else error
 
 
-def _charges(spec: Spec, charges: list[int]) -> list[dict[str, Any]]:
+def _charges(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
+    """What each level is charged; of many levels, by ranges: from "level" to "to", at most "charge" and at least "least"."""
+    if spec.micro.size <= MOST_LEVELS:
+        return [
+            {"level": level_text(m), "tier": spec.tier(m), "people": n, "charge": level_text(c)}
+            for m, n, c in zip(spec.micro.tolist(), spec.counts, charges.tolist(), strict=True)
+        ]
     return [
-        {"level": level_text(m), "tier": spec.tier(m), "people": n, "charge": level_text(c)}
-        for m, n, c in zip(spec.micro.tolist(), spec.counts, charges, strict=True)
+        {
+            "level": level_text(int(spec.micro[first])),
+            "to": level_text(int(spec.micro[end - 1])),
+            "levels": end - first,
+            "tier": None,
+            "people": int(spec.people[first:end].sum()),
+            "charge": level_text(int(charges[first:end].max())),
+            "least": level_text(int(charges[first:end].min())),
+        }
+        for first, end in folded(spec.micro.size)
     ]
+
+
+def folded(levels: int) -> list[tuple[int, int]]:
+    """Ranges of about as many levels each, as (first, after the last). The last level may be ∞ and has a range of its own.
+
+    >>> folded(1_000_000)[:2], folded(1_000_000)[-1]
+    ([(0, 10101), (10101, 20202)], (999999, 1000000))
+    """
+    ends = [*(k * (levels - 1) // (_RANGES - 1) for k in range(_RANGES)), levels]
+    return list(pairwise(ends))
 
 
 def plain(value: Any) -> Any:

@@ -426,7 +426,7 @@ class Table:
             read = (micro > 0) & (cells >= 0)
         return [
             self._summed(query, spec, points, by_cell, micro[k], people[k], cells[k], amounts[k])
-            for k in (np.flatnonzero(read & (which == place)) for place in range(parts))
+            for k in _of_each(np.where(read, which, -1), parts)
         ]
 
     @staticmethod
@@ -465,8 +465,7 @@ class Table:
             raise SourceError(TABLE_CHANGED)
         known, which = np.isin(micro, spec.micro), _parts(found)
 
-        def of(place: int) -> Summary:
-            kept = np.flatnonzero(known & (which == place))
+        def of(kept: IntArray) -> Summary:
             columns = [found[f"m{k}"][kept] for k in range(len(layout(query)[1]))] + [people[kept]]
             level = np.searchsorted(spec.micro, micro[kept])
             return Summary(
@@ -477,7 +476,7 @@ class Table:
                 np.concatenate(columns).astype(np.int64),
             )
 
-        return [of(place) for place in range(parts)]
+        return [of(kept) for kept in _of_each(np.where(known, which, -1), parts)]
 
     def _people(self, secret: str) -> tuple[IntArray, IntArray]:
         """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
@@ -571,6 +570,12 @@ def _parts(found: Mapping[str, Any]) -> IntArray:
         if "part" in found
         else np.zeros(found["people"].size, dtype=np.int64)
     )
+
+
+def _of_each(which: IntArray, parts: int) -> list[IntArray]:
+    """The entries that belong to each part, in their order."""
+    order = np.argsort(which, kind="stable")
+    return np.split(order, np.searchsorted(which[order], np.arange(parts + 1)))[1:-1]
 
 
 def _comes_to(query: Query) -> str:

@@ -172,3 +172,23 @@ def test_rows_of_another_engine_are_refused_before_values_are_read(monkeypatch):
     monkeypatch.setattr(type(table), "_summaries", None)  # levels may be read, values not
     with pytest.raises(SourceError, match="cannot be kept or left out one by one"):
         table.release(REGRESSION, "sample", t=1.0)
+
+
+def test_documents_fold_many_levels():
+    """And say of every range the most and the least that anybody in it is charged."""
+    levels = np.arange(1, 5_001) / 1e4
+    spec = accord.Spec.of([*levels, inf])
+    plan = accord.plan(spec, ASKED["mean"], "affine")
+    document = plan.describe()
+    lines = document["charges"]
+    assert len(lines) == 100 and sum(line["levels"] for line in lines) == 5_001
+    assert sum(line["people"] for line in lines) == spec.total
+    assert lines[-1]["level"] == lines[-1]["to"] == "inf" and lines[0]["level"] == "0.0001"
+    charged = list(plan.charges.items())
+    for line in lines:
+        inside = [c for level, c in charged if float(line["level"]) <= level <= float(line["to"])]
+        assert len(inside) == line["levels"]
+        assert (float(line["least"]), float(line["charge"])) == (min(inside), max(inside))
+    assert all(c["charges"] is None or len(c["charges"]) == 100 for c in document["candidates"])
+    few = accord.plan(accord.Spec.of(levels[:1_000]), ASKED["mean"]).describe()["charges"]
+    assert len(few) == 1_000 and set(few[0]) == {"level", "tier", "people", "charge"}

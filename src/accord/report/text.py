@@ -23,7 +23,7 @@ from accord.workloads import WorkloadPlan
 if TYPE_CHECKING:
     from accord.ledger.books import Account, Registration, Verdict
 
-_ROWS = 12
+_ROWS, _GROUPS = 12, 100
 _WIDTH = 118
 _COMPARED = {
     "mean": ("mean", "means"),
@@ -175,7 +175,18 @@ def _groups_table(by: str, rows: Any, interval: Mapping[Any, Any], unit: str) ->
     table = _table(
         by, ">value", ">error", ">percentiles, 95 %" if unit == "percentile points" else ">95 % interval", ""
     )
-    for row in rows:
+    for row in rows if len(rows) <= _GROUPS else [*rows[: _GROUPS // 2], None, *rows[-_GROUPS // 2 :]]:
+        if row is None:
+            _row(
+                table,
+                f"… {len(rows) - _GROUPS:,} more groups",
+                "",
+                "",
+                "",
+                "all of them: .value, or --json",
+                style="dim",
+            )
+            continue
         key, value, ends = row[by], row["value"], interval[row[by]]
         if value is None:
             _row(table, str(key), "–", "–", "–", "nobody is there to ask", style="dim")
