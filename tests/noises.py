@@ -1,6 +1,8 @@
-"""Noises for tests, put in at the seam `release._answer` or a mechanism's `answer`."""
+"""Noises for tests: put in at the seam `release._answer` or a mechanism's `answer`; and the randomness that `accord.noise` has in tests (conftest.py)."""
 
+import os
 from fractions import Fraction
+from random import Random
 
 import numpy as np
 
@@ -24,3 +26,28 @@ class Fixed:
     def keep(self, chances):
         """Everyone."""
         return np.ones(chances.size, dtype=bool)
+
+
+SEED = os.environ.get("ACCORD_TEST_SEED")
+
+
+class SeededSecrets:
+    """What `accord.noise` asks of `secrets`, by a generator that can be seeded."""
+
+    def __init__(self):
+        self._random = Random()
+
+    def seed(self, name):
+        self._random.seed(f"{SEED or 1} {name}")
+
+    def randbelow(self, exclusive_upper_bound):
+        return self._random.randrange(exclusive_upper_bound)
+
+    def randbits(self, k):
+        return self._random.getrandbits(k)
+
+    def token_bytes(self, nbytes):
+        return self._random.randbytes(nbytes)
+
+
+SEEDED = SeededSecrets()

@@ -446,7 +446,10 @@ class Table:
             both = (2 * amounts - everyone, everyone) if isinstance(query, MeanWhere) else (amounts, everyone - amounts)
             level, points = np.concatenate((level, level)), 2
             cells, amounts = np.concatenate((cells, cells + 1)), np.concatenate(both)
-        return Summary(spec.people, points, level, cells, amounts)
+        order = np.lexsort(
+            (cells, level)
+        )  # an engine gives its groups in any order, and each may have a noise of its own
+        return Summary(spec.people, points, level[order], cells[order], amounts[order])
 
     @property
     def lends(self) -> bool:

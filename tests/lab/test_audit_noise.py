@@ -11,6 +11,8 @@ from scipy import stats
 from accord.lab.audit import noise_laws, source
 from accord.lab.audit.given import Other, Recorded, law_of
 
+pytestmark = pytest.mark.operating_system
+
 
 def test_a_sound_noise_passes_with_numbers_drawn_anew():
     """False alarms: once in 10⁹ runs of this test."""

@@ -1,5 +1,6 @@
 """Whole programs on neighboring worlds: nothing is found where nothing is, and every planted bug is."""
 
+import logging
 import re
 import subprocess
 import sys
@@ -197,3 +198,11 @@ def test_programs_of_an_audit_do_not_run_in_its_process(monkeypatch):
         world(seed).name for seed in range(3, 3 + runner._WORLDS)
     }
     assert any("--deep" in text for text in found.unseen)
+
+
+def test_a_spark_session_of_the_same_process_is_not_heard():
+    """It logs whenever Python lets go of one of its objects, which no program has done. Everything else that is logged is looked at."""
+    log = programs._Log()
+    for name in ("py4j.clientserver", "pyspark.sql", "accord", "duckdb", "py4jungle"):
+        log.emit(logging.LogRecord(name, logging.DEBUG, "", 0, "said", None, None))
+    assert log.lines == ["accord DEBUG said", "duckdb DEBUG said", "py4jungle DEBUG said"]

@@ -220,13 +220,18 @@ def _shown(step: Step, names: dict[str, Any], tap: Recorded) -> Shown:
     return shown
 
 
+_OTHERS = ("py4j.", "pyspark.")
+"""Loggers of a Spark session that the process may have besides. It tells its Java side of every object that is let go, at any time; no program here uses it."""
+
+
 class _Log(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
+        if not record.name.startswith(_OTHERS):
+            self.lines.append(f"{record.name} {record.levelname} {record.getMessage()}")
 
 
 def _fault(fault: Exception) -> list[tuple[str, str]]:
