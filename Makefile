@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup demo test test-slow test-all bench bench-peers lint clean
+.PHONY: setup demo test test-slow golden bench bench-peers lint clean
 
 setup: .venv/.ready-test  ## everything that tests and benchmarks use
 
@@ -9,16 +9,13 @@ demo: .venv/.ready-demo  ## set up, then tell the whole story on bundled data
 	$(BIN)/accord demo
 
 test: setup lint  ## all but the slow tests
-	$(BIN)/pytest -m "not slow" -n auto --dist worksteal
+	$(BIN)/pytest -m "not slow" -n auto --dist loadgroup
 
-# the longer tests of what is promised: every offered combination, every engine, many programs, published auditors
-PROMISES = tests/promises tests/lab/test_programs.py tests/statistical/test_auditors.py tests/ledger/test_damage.py
+test-slow: setup  ## the others
+	$(BIN)/pytest -m slow -n auto --dist loadgroup
 
-test-slow: setup
-	$(BIN)/pytest -m slow -n auto --dist worksteal $(PROMISES)
-
-test-all: setup lint
-	$(BIN)/pytest -n auto --dist worksteal
+golden: setup  ## write the golden files anew: read the difference, and say why in the commit's message
+	ACCORD_WRITE_GOLDEN=1 $(BIN)/pytest -m "not slow" -n auto tests/golden
 
 bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/run.py

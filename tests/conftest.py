@@ -5,14 +5,27 @@ generator that is seeded by the test's own name; tests of where the noise comes 
 draws the same examples each time. ACCORD_TEST_SEED=2 gives all of them other numbers, to see how much luck is in them.
 """
 
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 from noises import SEED, SEEDED
+from servers import postgres_server, postgres_url, session  # noqa: F401  fixtures of all tests
+from tiers import leave_to_slow
 
 import accord.noise
 
 settings.register_profile("patient", deadline=None, derandomize=SEED is None)  # a busy machine is no failure
 settings.load_profile("patient")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Before -m chooses. All that needs Spark goes to one process, because a cluster takes long to start."""
+    leave_to_slow(items, Path(__file__).parent)
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -32,6 +32,14 @@ NAMED = ("max", "mean", "min", "best")
 NEARLY = 1.05
 """`threshold` is taken where its error is within this factor of the best: it is easier to audit and to explain."""
 _TOO_LITTLE = "share={} leaves everyone with less than a millionth. The largest level is {}; ask for a larger share."
+PUBLIC_GROUPS = (
+    "public groups have levels of their own, which a Spec does not tell, and are not part of a workload. "
+    "Plan each by itself with table.plan(query)."
+)
+PRIVATE_PEOPLE = (
+    "with neighbors='add-remove' who is in the table is private, and so is who is in a group. "
+    "Leave membership='public' out."
+)
 NO_DATA = ("midpoint", "public")
 """What a plan may choose instead of a mechanism. Neither reads the data nor charges anyone."""
 
@@ -251,8 +259,14 @@ def refuse_arguments(
         if isinstance(query, Workload):
             raise PlanError("t= is for one question. Leave it out: a workload finds the best one for each.")
         _threshold(t, mechanism)
+    asked = query.queries if isinstance(query, Workload) else (query,)
+    if any(isinstance(one, Grouped) and one.part.public for one in asked):
+        if isinstance(query, Workload):
+            raise PlanError(PUBLIC_GROUPS)
+        if neighbors == "add-remove":
+            raise QueryError(PRIVATE_PEOPLE)
     if mechanism != "auto":
-        for one in query.queries if isinstance(query, Workload) else (query,):
+        for one in asked:
             _refuse_mechanism(one, mechanism, neighbors)
 
 
@@ -293,9 +307,7 @@ def plan_within(
 ) -> Plan:
     """A plan that charges nobody of a level more than is `affordable` for it, all in millionths; by one of the mechanisms `among` which to choose."""
     if isinstance(query, Grouped) and query.part.public:
-        raise PlanError(
-            "public groups have levels of their own, which a Spec does not tell, and are not part of a workload. Plan with table.plan(query)."
-        )
+        raise PlanError(PUBLIC_GROUPS)
     order = np.argsort(affordable, kind="stable")
     order = order[affordable[order] > 0]
     if order.size == 0:

@@ -229,9 +229,7 @@ class Table:
     def _groups(self, part: Part) -> dict[Any, Table]:
         """Each public group as a table of its own."""
         if self._roster is not None:
-            raise QueryError(
-                "with neighbors='add-remove' who is in the table is private, and so is who is in a group. Leave membership='public' out."
-            )
+            raise QueryError(planning.PRIVATE_PEOPLE)
         which = self._part(part)
         if self.user is not None:
             kind = self._engine.columns[self.user]

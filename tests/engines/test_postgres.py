@@ -18,7 +18,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from ledger.conftest import postgres_server  # noqa: F401  a server for this module
 
 import accord
 from accord.engines import postgres
@@ -95,7 +94,7 @@ ROWS_OF_PEOPLE = {"rows": accord.rows(3), "rows where": accord.rows(2, where="v 
 
 
 @pytest.fixture(scope="module")
-def database(postgres_server):  # noqa: F811
+def database(postgres_server):
     name = f"test_{secrets.token_hex(8)}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -644,7 +643,7 @@ def asking_for_passwords(server, role):
             write(lines)
 
 
-def test_no_password_is_told(database, postgres_server):  # noqa: F811
+def test_no_password_is_told(database, postgres_server):
     run(
         database,
         "CREATE ROLE careful LOGIN PASSWORD 's3cret-right'; CREATE TABLE guarded (e float8); GRANT SELECT ON guarded TO careful",
@@ -675,7 +674,7 @@ def test_a_server_that_is_not_there(tmp_path):
             accord.table(f"postgresql://u:s3cret@/d?host={host}&table=t" if host[0] == "/" else f"postgresql://u:s3cret@{host}/d?table=t", epsilon=1.0)  # fmt: skip
 
 
-def test_servers_that_are_refused(database, postgres_server):  # noqa: F811
+def test_servers_that_are_refused(database, postgres_server):
     with (
         patch.object(postgres, "_OLDEST", 99),
         pytest.raises(SourceError, match=r"accord reads tables of version 99 and later"),

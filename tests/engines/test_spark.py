@@ -4,7 +4,6 @@ import datetime
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -31,40 +30,6 @@ NASTY = 'x"; DROP TABLE t'
 DOTTED = "a.b`c ${env:HOME} ☃"
 KEYS = ["it's", 'a "b"', "back\\slash\\n", "two\nlines", "${env:HOME}", "ñ☃", "{x}", "plain"]
 EPOCH = datetime.datetime(1970, 1, 1)
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory):
-    given = {"JAVA_HOME": engine.java_home(), "PYSPARK_PYTHON": sys.executable}
-    given["SPARK_LOCAL_DIRS"] = str(tmp_path_factory.mktemp("spark"))
-    before = {name: os.environ.get(name) for name in given}
-    os.environ.update(given)
-    import pyspark
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        **dict.fromkeys(
-            ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
-            "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        ),
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.sql.session.timeZone": "America/Sao_Paulo",  # nothing may depend on it
-        "spark.driver.host": "localhost",
-    }
-    made = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=settings).getOrCreate()
-    made.sparkContext.setLogLevel("OFF")
-    yield made
-    logs = Path(pyspark.__file__).parent / "work" / made.sparkContext.applicationId
-    made.stop()
-    shutil.rmtree(logs, ignore_errors=True)
-    for name, value in before.items():
-        os.environ.pop(name)
-        if value is not None:
-            os.environ[name] = value
 
 
 @pytest.fixture

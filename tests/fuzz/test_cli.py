@@ -335,7 +335,7 @@ def test_any_words(folder, words):
 
 @pytest.mark.slow
 @given(commands())
-@settings(patient, max_examples=4_000)
+@settings(patient, max_examples=1_000)
 def test_any_words_many_times(folder, words):
     commanded(words)
 

@@ -280,4 +280,4 @@ def test_words_and_calls_in_turn():
 
 @pytest.mark.slow
 def test_words_and_calls_in_turn_many_times():
-    run_state_machine_as_test(Mixed, settings=settings(patient, max_examples=150, stateful_step_count=25))
+    run_state_machine_as_test(Mixed, settings=settings(patient, max_examples=60, stateful_step_count=25))

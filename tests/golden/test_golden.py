@@ -27,7 +27,7 @@ from accord.lab.audit import offered
 HERE = Path(__file__).parent
 WRITE = "ACCORD_WRITE_GOLDEN" in os.environ
 PEOPLE = str(files("accord.data") / "people.parquet")
-DIGITS, EVERY = 10, 15
+DIGITS, EVERY = 10, 30
 NUMBERS, KEY = count(), "the key of golden files"
 
 
@@ -216,7 +216,7 @@ ERRORS = {
     "a condition that is none": lambda: accord.count(where="x >>> 3"),
     "p of 1": lambda: accord.quantile("x", 1, bounds=(0, 1)),
     "no file": lambda: accord.table("nowhere.parquet", epsilon="e"),
-    "another ending": lambda: accord.table(__file__, epsilon="e"),
+    "another ending": lambda: accord.table("pyproject.toml", epsilon="e"),
     "no levels": lambda: accord.table({"x": [1.0]}, epsilon="e"),
     "a negative level": lambda: accord.table({"x": [1.0], "e": [-1.0]}, epsilon="e").spec(),
     "a tier that is not declared": lambda: accord.table({"e": ["a"]}, epsilon="e", tiers={"b": 1.0}).spec(),

@@ -92,16 +92,16 @@ def test_nothing_is_found_where_nothing_is(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(2_000, 2_200, 25))
+@pytest.mark.parametrize("start", range(2_000, 2_100, 10))
 def test_nothing_is_found_in_many_worlds(start):
-    assert [seed for seed in range(start, start + 25) if programs.difference(world(seed)) is not None] == []
+    assert [seed for seed in range(start, start + 10) if programs.difference(world(seed)) is not None] == []
 
 
 @pytest.mark.slow
 def test_nothing_is_found_in_combinations_that_are_offered():
-    """Every tenth; `accord audit --deep` tries all."""
-    found = [programs.difference(one) for one in combinations.worlds(1, 3, 10)]
-    assert len(found) > 150 and not any(found)
+    """Every twentieth; `accord audit --deep` tries all."""
+    found = [programs.difference(one) for one in combinations.worlds(1, 3, 20)]
+    assert len(found) > 75 and not any(found)
 
 
 def test_worlds_have_everything_in_them():

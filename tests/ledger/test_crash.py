@@ -38,8 +38,9 @@ PHASES = {
     "register": ("old", "new"),
     **dict.fromkeys(SHARES, ("before", "charged", "booked")),
 }
-SOME = {"sqlite": (36, 6), "postgres": (180, 36)}
-"""What `make test` takes: each so-many-th line, and each so-many-th of those from a transaction's first change to its end."""
+SOME, MORE = {"sqlite": (36, 6), "postgres": (180, 36)}, {"sqlite": (19, 3), "postgres": (97, 17)}
+"""What quick tests take, and slow ones: each so-many-th line, and each so-many-th of those from a transaction's first change to its end. (1, 1) takes
+all of them, for hours."""
 
 
 # ---- the tests -----------------------------------------------------------------------------------------------------------
@@ -100,19 +101,19 @@ def expected(scenario):
     return paid | {("staff", 3.0): [0.2, round(0.2 + charge, 6)]}
 
 
-def some_or_all(store):
-    some, each = pytest.param(SOME[store], id="some"), pytest.param((1, 1), id="all", marks=pytest.mark.slow)
-    return pytest.mark.parametrize("which", [some, each])
+def some_or_more(store):
+    some, more = pytest.param(SOME[store], id="some"), pytest.param(MORE[store], id="more", marks=pytest.mark.slow)
+    return pytest.mark.parametrize("which", [some, more])
 
 
-@some_or_all("sqlite")
+@some_or_more("sqlite")
 @pytest.mark.parametrize("scenario", PHASES)
 def test_killed_at_any_line_with_sqlite(scenario, which, tmp_path):
     check(killed("sqlite", tmp_path, scenario, which), scenario)
 
 
 @pytest.mark.postgres
-@some_or_all("postgres")
+@some_or_more("postgres")
 @pytest.mark.parametrize("scenario", PHASES)
 def test_killed_at_any_line_with_postgres(scenario, which, postgres_url):
     check(killed("postgres", postgres_url, scenario, which), scenario)

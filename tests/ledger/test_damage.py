@@ -29,7 +29,7 @@ QUERY = accord.mean("x", bounds=(0, 10), step=1)
 DATA = Path(__file__).parent / "data"
 PAGE = 4096
 TRIALS = 50
-MANY = 1_000
+MANY = 400
 
 
 # ---- ledgers to damage -----------------------------------------------------------------------------------------------

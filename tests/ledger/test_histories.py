@@ -35,7 +35,6 @@ from strategies import summary_of
 
 import accord
 from accord import release
-from accord.engines import duckdb as engine
 from accord.errors import BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.ledger.key import Key
@@ -160,9 +159,6 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self._patches = ExitStack()
         self._patches.enter_context(patch.object(release, "SECURE", Fixed()))
-        self._patches.enter_context(
-            patch.object(engine, "_connect", engine._connect().cursor)
-        )  # opening one each is slow
         self.url = self._patches.enter_context(self.place())
         self.ledger = Ledger(self.url, KEY)
         self.spent = {}

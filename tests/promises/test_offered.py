@@ -20,8 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from engines.test_postgres import at, fill, make
-from engines.test_spark import session  # noqa: F401  a local cluster
-from ledger.conftest import postgres_server, postgres_url  # noqa: F401  a server for this module
 
 import accord
 from accord.errors import AccordError, QueryError
@@ -139,7 +137,7 @@ def spent(ledger):
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_what_is_offered_is_released(statistic, books):
-    for cell in spread(statistic, 24, True):
+    for cell in spread(statistic, 40, True):
         releases(cell, in_memory(cell, offered.example(cell)), books())
 
 
@@ -166,7 +164,7 @@ def relation(columns, folder):
 @pytest.mark.parametrize(("engine", "form"), [("duckdb file", parquet), ("duckdb relation", relation)])
 def test_files_and_relations(engine, form, books, tmp_path):
     for statistic in STATISTICS:
-        for cell in spread(statistic, 90, True, engine):
+        for cell in spread(statistic, 180, True, engine):
             shown = offered.example(cell)
             releases(cell, offered.opened(shown, form(shown.columns, tmp_path)), books())
 
@@ -191,7 +189,7 @@ def on_duckdb(statistic):
 
 
 @pytest.mark.postgres
-def test_postgresql(postgres_url, books):  # noqa: F811
+def test_postgresql(postgres_url, books):
     kinds = {"i": "bigint", "f": "double precision"}
 
     def opened(shown):
@@ -202,13 +200,13 @@ def test_postgresql(postgres_url, books):  # noqa: F811
         fill(postgres_url, name, types, list(zip(*(values.tolist() for values in arrays.values()), strict=True)))
         return offered.opened(shown, at(postgres_url, name))
 
-    elsewhere("postgresql", 40, opened, books)
+    elsewhere("postgresql", 60, opened, books)
 
 
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
-def test_spark(session, books):  # noqa: F811
+def test_spark(session, books):
     def opened(shown):
         return offered.opened(shown, session.createDataFrame(pd.DataFrame(shown.columns)))
 

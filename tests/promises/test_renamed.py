@@ -10,8 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from engines.test_postgres import at, fill, integers, make
-from engines.test_spark import session  # noqa: F401  a local cluster
-from ledger.conftest import postgres_server, postgres_url  # noqa: F401  a server for this module
 from strategies import HOSTILE
 
 import accord
@@ -142,7 +140,7 @@ def test_what_a_ledger_says_is_left_person_by_person(tmp_path):
 
 
 @pytest.mark.postgres
-def test_in_postgresql(postgres_url):  # noqa: F811
+def test_in_postgresql(postgres_url):
     right = expected()
     right.pop("kept")
     for names in rotations(12):
@@ -159,7 +157,7 @@ def test_in_postgresql(postgres_url):  # noqa: F811
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
-def test_in_spark(session):  # noqa: F811
+def test_in_spark(session):
     only = ("mean", "sum where", "mean by", "regression", "public group")
     right = expected(only)
     right.pop("kept")

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server, and an empty database on it for every test."""
+"""Real servers for tests, one of each for every process of pytest: PostgreSQL, with an empty database for every test that asks, and Spark."""
 
 import os
 import pwd
@@ -6,11 +6,14 @@ import secrets
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from accord.engines import spark as engine
 
 # The shell serves until its stdin says something or closes: the server cannot outlive pytest, however that ends.
 SERVE = """
@@ -71,3 +74,37 @@ def postgres_url(postgres_server):
     yield postgres_server.replace("/postgres?", f"/{name}?")
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory):
+    given = {"JAVA_HOME": engine.java_home(), "PYSPARK_PYTHON": sys.executable}
+    given["SPARK_LOCAL_DIRS"] = str(tmp_path_factory.mktemp("spark"))
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    import pyspark
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        **dict.fromkeys(
+            ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
+            "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        ),
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.session.timeZone": "America/Sao_Paulo",  # nothing may depend on it
+        "spark.driver.host": "localhost",
+    }
+    made = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=settings).getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    yield made
+    logs = Path(pyspark.__file__).parent / "work" / made.sparkContext.applicationId
+    made.stop()
+    shutil.rmtree(logs, ignore_errors=True)
+    for name, value in before.items():
+        os.environ.pop(name)
+        if value is not None:
+            os.environ[name] = value

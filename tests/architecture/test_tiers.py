@@ -1,0 +1,18 @@
+"""The table of what is left to the slow tests names tests that there are, and leaves something of every file to the quick ones."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from tiers import THINNED
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("file", THINNED)
+def test_every_name_is_a_test(file):
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert set(THINNED[file]) - {"*"} <= names
+    tests = {name for name in names if name.startswith("test_")}
+    assert tests - {name for name, every in THINNED[file].items() if every == 0}

@@ -1,0 +1,165 @@
+"""Which tests `make test` leaves to `make test-slow`. CI runs both, so that every test runs.
+
+Quick tests take a part of the cases of a test that has many, or that takes long: every so many-th, spread over all of them; 0: none. "*" is about all
+other tests of a file. What is marked slow where it stands is slow besides.
+"""
+
+import pytest
+
+THINNED = {
+    "lab/test_check.py": {"*": 2},
+    "lab/test_comparison.py": {"*": 2},
+    "ledger/test_chain.py": {"*": 2},
+    "unit/test_error.py": {"*": 3},
+    "laws/test_regression.py": {"*": 3},
+    "engines/test_sources.py": {"*": 2},
+    "ledger/test_groups.py": {"*": 3},
+    "ledger/test_histories.py": {
+        "*": 2,
+        "test_every_history_agrees_with_a_dictionary_of_people": 0,
+        "test_every_history_in_postgres_agrees_with_a_dictionary_of_people": 0,
+    },
+    "docs/test_docs.py": {"test_the_examples_of_the_labs_page_run": 0},
+    "engines/test_patience.py": {"test_ctrl_c_stops_the_query_and_leaves_the_ledger_right": 0},
+    "engines/test_people.py": {
+        "*": 3,
+        "test_rows_come_to_what_they_come_to_in_plain_python": 0,
+        "test_under_add_remove_bad_levels_and_rows_of_nobody_are_left_out": 0,
+    },
+    "engines/test_postgres.py": {"*": 3, "test_every_statistic_has_the_same_integers": 3},
+    "engines/test_quantiles.py": {"test_intervals_hold": 2},
+    "engines/test_spark.py": {
+        "*": 3,
+        "test_a_failing_source_is_charged_and_booked_as_failed": 0,
+        "test_by_cell_and_public_groups": 0,
+        "test_every_statistic_is_the_same_as_in_duckdb": 0,
+        "test_moments": 0,
+        "test_settings_of_the_session_change_nothing": 0,
+        "test_sums_beyond_64_bits": 0,
+    },
+    "fuzz/test_cli.py": {"*": 3, "test_a_malformed_file_is_refused_or_read": 3, "test_any_names_of_columns": 3},
+    "lab/test_audit.py": {
+        "test_a_planted_bug_is_found": 8,
+        "test_an_audit_does_not_touch_the_noise_of_releases": 0,
+        "test_no_alarm_in_a_row": 0,
+        "test_nothing_is_found_where_nothing_is": 28,
+    },
+    "lab/test_audit_laws.py": {"*": 2, "test_a_sound_release_is_rarely_said_to_lose_more": 0},
+    "lab/test_audit_noise.py": {"*": 2, "test_two_audits_draw_other_scales": 0},
+    "lab/test_claims.py": {"test_claims": 6, "test_claims_with_few_runs": 11, "test_points_are_whole": 3},
+    "lab/test_jorgensen.py": {
+        "*": 2,
+        "test_everyone_alike_is_the_exponential_mechanism_whoever_chooses": 0,
+        "test_medians_are_as_released": 0,
+    },
+    "lab/test_outlook.py": {
+        "*": 3,
+        "test_every_outlook_can_be_described_and_printed": 3,
+        "test_every_statistic_can_be_drawn": 3,
+    },
+    "lab/test_programs.py": {
+        "test_a_planted_bug_is_found": 4,
+        "test_nothing_is_found_where_nothing_is": 3,
+        "test_programs_of_an_audit_do_not_run_in_its_process": 0,
+    },
+    "lab/test_reproduction.py": {
+        "test_command_in_json": 0,
+        "test_figures_are_the_same_bytes_again": 0,
+        "test_it_works_in_a_script_without_a_guard": 0,
+        "test_the_page": 0,
+        "test_when_the_command_ends_everyone_does": 0,
+    },
+    "lab/test_simulation.py": {
+        "*": 3,
+        "test_simulated_answers_have_the_law_of_releases": 3,
+        "test_the_summary_is_that_of_a_table": 2,
+        "test_with_noise_the_twin_has_the_law_of_a_release": 3,
+    },
+    "laws/test_add_remove.py": {"*": 3, "test_the_loss_is_exactly_the_charge": 3},
+    "laws/test_exact_privacy.py": {"*": 5, "test_the_loss_is_exactly_the_charge": 5},
+    "laws/test_exact_selection.py": {"*": 3, "test_nobody_loses_more_than_their_charge": 3},
+    "laws/test_laws.py": {
+        "*": 3,
+        "test_charges_are_at_most_the_levels_times_the_share": 2,
+        "test_order_of_people_is_irrelevant": 4,
+    },
+    "laws/test_parts.py": {
+        "*": 3,
+        "test_nobody_loses_more_than_their_charge": 4,
+        "test_sampling_loses_no_more": 4,
+        "test_the_engine_adds_people_up": 4,
+        "test_the_loss_is_exactly_the_charge": 4,
+        "test_whoever_is_there_decides_nothing_but_outcomes": 4,
+    },
+    "laws/test_sample.py": {
+        "*": 3,
+        "test_nobody_loses_more_than_their_charge_of_quantiles": 4,
+        "test_the_loss_is_the_charge_of_numbers": 4,
+    },
+    "laws/test_workloads.py": {"test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split": 0},
+    "ledger/test_concurrency.py": {
+        "*": 3,
+        "test_processes_spend_exactly_what_there_is": 2,
+        "test_processes_that_make_the_same_ledger_make_one": 2,
+        "test_versions_are_registered_while_others_release": 2,
+    },
+    "ledger/test_crash.py": {
+        "test_a_ledger_that_charges_late_or_in_part_is_noticed": 0,
+        "test_killed_at_any_line_with_postgres": 0,
+        "test_killed_at_any_line_with_sqlite": 9,
+        "test_killed_from_outside_at_any_time": 0,
+    },
+    "ledger/test_damage.py": {
+        "*": 2,
+        "test_damage_is_refused_or_does_no_harm": 0,
+        "test_entries_that_somebody_else_made_up_are_no_surprise": 3,
+        "test_nonsense_in_any_column_is_a_refusal": 3,
+    },
+    "ledger/test_refusals.py": {"*": 3, "test_the_share_that_is_told_fits_whatever_the_mechanism": 0},
+    "promises/test_reference.py": {"*": 3, "test_a_mistake_is_seen": 2, "test_in_duckdb": 3},
+    "promises/test_renamed.py": {"test_in_duckdb": 4},
+    "promises/test_violations.py": {"*": 2, "test_who_lacks_a_value_is_not_public_in_public_groups": 3},
+    "statistical/test_auditors.py": {"test_a_bound_is_as_sure_as_it_says": 3},
+    "statistical/test_choose.py": {
+        "test_choices_follow_their_law_and_no_other": 4,
+        "test_opendp_at_another_scale_or_by_permute_and_flip_differs": 0,
+        "test_opendp_chooses_the_same": 3,
+    },
+    "statistical/test_honesty.py": {
+        "test_count_and_histogram_stay_below_their_worst_case": 0,
+        "test_error_and_interval_are_as_predicted": 5,
+        "test_min_and_max_are_as_far_out_as_they_say": 0,
+    },
+    "statistical/test_noise.py": {
+        "test_draws_are_independent": 0,
+        "test_opendp_at_another_scale_differs": 0,
+        "test_opendp_draws_the_same": 0,
+        "test_the_last_digits_are_noisy_too": 0,
+        "test_the_noise_follows_its_law_and_no_other": 5,
+        "test_the_noise_is_symmetric": 0,
+        "test_the_tail_goes_on": 0,
+        "test_zero_is_not_drawn_twice_as_often": 0,
+    },
+    "statistical/test_ranks.py": {
+        "test_bounds_a_thousand_times_too_wide_do_not_break_the_prediction": 8,
+        "test_rank_is_better_than_pe_and_mix": 11,
+        "test_the_predicted_percentile_error_is_true_or_an_upper_bound": 12,
+    },
+    "statistical/test_sample.py": {"test_error_and_interval_are_as_predicted": 14},
+    "unit/test_pe.py": {"*": 3, "test_scores_are_the_definition": 3},
+}
+"""{file: {test: every so many-th case}}."""
+
+
+def leave_to_slow(items, root):
+    """Mark what the table says."""
+    every = {(root / file, name): n for file, tests in THINNED.items() for name, n in tests.items()}
+    seen = dict.fromkeys(every, 0)
+    for item in items:
+        test = item.path, item.name.split("[")[0]
+        if test not in every:
+            test = item.path, "*"
+        if test in every:
+            if every[test] == 0 or seen[test] % every[test]:
+                item.add_marker(pytest.mark.slow)
+            seen[test] += 1
