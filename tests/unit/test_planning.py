@@ -192,3 +192,15 @@ def test_documents_fold_many_levels():
     assert all(c["charges"] is None or len(c["charges"]) == 100 for c in document["candidates"])
     few = accord.plan(accord.Spec.of(levels[:1_000]), ASKED["mean"]).describe()["charges"]
     assert len(few) == 1_000 and set(few[0]) == {"level", "tier", "people", "charge"}
+
+
+def test_an_error_that_is_told_once_says_for_which_group_it_holds():
+    """Plan and release of means and medians by group; a sum's error is the same in every group."""
+    said = "for groups of the same size: of a smaller group the error is larger"
+    data = {"x": np.linspace(0, 1, 90), "w": ["a", "b", "b"] * 30, "e": np.ones(90)}
+    people = accord.table(data, epsilon="e")
+    for ask, told in ((accord.mean, True), (accord.median, True), (accord.sum, False)):
+        query = ask("x", bounds=(0, 1), by="w", keys=["a", "b"])
+        for shown in (people.plan(query), people.release(query, "threshold")):
+            assert (said in str(shown)) == told
+        assert said not in str(people.plan(ask("x", bounds=(0, 1))))

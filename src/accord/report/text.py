@@ -15,7 +15,7 @@ from rich.text import Text
 from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.query import Algorithm, Coefficients, Ends, Grouped
+from accord.query import Algorithm, Coefficients, Count, Ends, Grouped, Histogram, Sum
 from accord.release import GroupedRelease, Release
 from accord.spec import PUBLIC, Spec, amount_text, level_text
 from accord.workloads import WorkloadPlan
@@ -106,6 +106,7 @@ def plan_view(plan: Plan) -> RenderableType:
         "",
         table,
         Text("error: about the population that these people are drawn from; here: about these very people", "dim"),
+        *_of_groups(plan),
         "",
         charges_view(plan),
         "",
@@ -132,7 +133,7 @@ def release_view(release: Release) -> RenderableType:
     parts: list[RenderableType]
     if isinstance(plan.query, Grouped) and plan.query.part.by is not None:
         assert isinstance(interval, dict)
-        parts = [head, _groups_table(plan.query.part.by, value, interval, plan.unit), off]
+        parts = [head, _groups_table(plan.query.part.by, value, interval, plan.unit), off, *_of_groups(plan)]
     elif isinstance(value, Coefficients):
         table = _table("in the columns' own units", ">coefficient")
         for name, slope in (("intercept", value.intercept), *value.coefficients.items()):  # a feature may be called so
@@ -168,6 +169,14 @@ def release_view(release: Release) -> RenderableType:
             off,
         ]
     return Group(*parts, "", charges_view(plan), "", _bias(plan), known, *taken)
+
+
+def _of_groups(plan: Plan) -> list[Text]:
+    """For which group an error holds that is told once for all of them."""
+    query = plan.query
+    if not isinstance(query, Grouped) or query.part.by is None or isinstance(query.query, Sum | Count | Histogram):
+        return []  # everyone adds something to every group of a sum or a count, be it 0
+    return [Text("for groups of the same size: of a smaller group the error is larger, of a larger one smaller", "dim")]
 
 
 def _groups_table(by: str, rows: Any, interval: Mapping[Any, Any], unit: str) -> RenderableType:
