@@ -650,7 +650,7 @@ def test_no_password_is_told(database, postgres_server):
     )
     url = at(database.replace("postgres@", "careful:s3cret-{}@"), "guarded")
     with asking_for_passwords(postgres_server, "careful"):
-        until = time.monotonic() + 10
+        until = time.monotonic() + 300
         while True:  # the server takes its time to read the file
             try:
                 accord.table(url.format("wrong"), epsilon="e")
@@ -740,7 +740,7 @@ def meanwhile(url, act):
 
     def wait():
         with psycopg.connect(url, autocommit=True) as connection:
-            until = time.monotonic() + 20
+            until = time.monotonic() + 300
             while not (found := asleep(connection)) and time.monotonic() < until:
                 time.sleep(0.02)
             act(connection, found[0])
@@ -758,14 +758,14 @@ def test_a_connection_that_is_lost_is_charged(database, slow, tmp_path):
     ledger = accord.Ledger(tmp_path / "accord.db")
     ledger.register(people, "people")
     plan = people.plan(accord.mean("v", bounds=(0, 10)), "affine", share=0.5)
-    run(database, "UPDATE pace SET seconds = 30")
+    run(database, "UPDATE pace SET seconds = 900")
     start = time.monotonic()
     with (
         meanwhile(database, lambda connection, pid: connection.execute("SELECT pg_terminate_backend(%s)", [pid])),
         pytest.raises(SourceError, match=r"cannot read the PostgreSQL table 'slow' \(AdminShutdown\)\. The server cannot be reached, or has gone\.") as told,
     ):  # fmt: skip
         people.release(plan, ledger=ledger)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 600  # of 900 seconds
     assert "charged" in str(told.value)
     assert [entry["state"] for entry in ledger.history()] == ["failed"]
     assert ledger.remaining(people).levels == (0.25,) and ledger.verify().problems == ()
@@ -778,11 +778,11 @@ def test_ctrl_c_stops_the_query_in_the_server(database, slow, tmp_path):
     ledger = accord.Ledger(tmp_path / "accord.db")
     ledger.register(people, "people")
     plan = people.plan(accord.mean("v", bounds=(0, 10)), "affine", share=0.5)
-    run(database, "UPDATE pace SET seconds = 30")
+    run(database, "UPDATE pace SET seconds = 900")
     start = time.monotonic()
     with meanwhile(database, lambda *_: os.kill(os.getpid(), signal.SIGINT)), pytest.raises(KeyboardInterrupt):
         people.release(plan, ledger=ledger)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 600  # of 900 seconds
     with psycopg.connect(database, autocommit=True) as connection:
         assert asleep(connection) == []
     assert [entry["state"] for entry in ledger.history()] == ["failed"]
@@ -793,7 +793,7 @@ def test_ctrl_c_stops_the_query_in_the_server(database, slow, tmp_path):
 
 def test_a_query_that_the_server_stops(database, slow):
     people = accord.table(slow, epsilon="e")
-    run(database, "UPDATE pace SET seconds = 30")
+    run(database, "UPDATE pace SET seconds = 900")
     with (
         meanwhile(database, lambda connection, pid: connection.execute("SELECT pg_cancel_backend(%s)", [pid])),
         pytest.raises(SourceError, match=r"\(QueryCanceled\)\. The server stopped the query"),

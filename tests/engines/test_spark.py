@@ -359,15 +359,15 @@ def executors():
 
 
 def test_ctrl_c_stops_the_query(session):
-    people = accord.table(slow(session, 80_000, 1), epsilon="e")  # 40 seconds
+    people = accord.table(slow(session, 2_000_000, 1), epsilon="e")  # a thousand seconds
     timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
     start = time.perf_counter()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        people._summaries(accord.sum("x", bounds=(0, 80_000), step=1))
-    assert time.perf_counter() - start < 10
+        people._summaries(accord.sum("x", bounds=(0, 2_000_000), step=1))
+    assert time.perf_counter() - start < 300
     while session.sparkContext.statusTracker().getActiveJobsIds():  # it hears of the end a little later
-        assert time.perf_counter() - start < 20
+        assert time.perf_counter() - start < 600
         time.sleep(0.1)
     few = accord.table(session.range(0, 10).selectExpr("1.0D AS e", "id AS x"), epsilon="e")
     assert summaries(few, accord.sum("x", bounds=(0, 10), step=1))[0][2] == [[45]]  # Spark is as good as new

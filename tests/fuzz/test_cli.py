@@ -483,7 +483,7 @@ def process(*words, stdout=subprocess.PIPE, **environment):
         stdout=stdout,
         stderr=subprocess.PIPE,
         env={**os.environ, **environment},
-        timeout=120,
+        timeout=900,
         check=False,
     )
     coding = environment.get("PYTHONIOENCODING", "utf-8")

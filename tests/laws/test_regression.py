@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, product
 from math import floor, inf, isfinite, log, nan, nextafter
-from time import process_time
 
 import duckdb
 import numpy as np
@@ -210,13 +209,12 @@ def test_several_dummies_of_one_category_at_once_would_be_further_apart(kinds):
 
 
 def test_many_columns_are_no_problem():
-    """Whatever their kinds: of true and false, or of three values, or mixed. It once took 2^columns steps."""
+    """Whatever their kinds: of true and false, or of three values, or mixed. It once took 2^columns steps, which would not end here."""
     binary = {f"b{k}": [False, True] for k in range(40)}
     three = {f"c{k}": ["a", "b", "c"] for k in range(20)}
     bounds = {f"n{k}": (0, 1) for k in range(20)} | {"y": (0, 1)}
-    few, start = list(binary)[:21], process_time()
+    few = list(binary)[:21]
     assert sensitivity(accord.regression("y", few, {"y": (0, 1)}, {b: binary[b] for b in few}), "replace") == 392
-    assert process_time() - start < 5, "more columns would take for ever"
     mixed = accord.regression("y", [*list(bounds)[:-1], *binary, *three], bounds, binary | three)
     assert mixed.codes == 100
     for neighbors in ("replace", "add-remove"):
