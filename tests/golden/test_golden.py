@@ -150,7 +150,7 @@ def test_plans(neighbors):
                 continue
             asked = ask(offered._SCALE, **offered.MODIFIERS[modifier].of)
             found[f"{name}, {modifier}"] = timeless(accord.plan(SPEC, asked, neighbors=neighbors).describe())
-    agree(f"plans {neighbors}.txt", found)
+    agree(f"plans-{neighbors}.txt", found)
 
 
 def people(first=120, **how):
@@ -289,7 +289,7 @@ def test_json_of_the_command_line():
         SEEDED.seed(name)
         told = CliRunner().invoke(main, [*words, "--json"])
         found[name] = {"exit": told.exit_code, "stdout": timeless(json.loads(told.stdout)) if told.stdout else None}
-    agree("command line.txt", found)
+    agree("command-line.txt", found)
 
 
 # ---- every cell of what is offered -----------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def cells(statistic):
 @pytest.mark.parametrize("statistic", offered.QUESTIONS)
 def test_some_releases_are_as_they_were(statistic, tmp_path):
     """Every so many-th; each statistic starts at another."""
-    path = HERE / "releases" / f"{statistic}.txt"
+    path = HERE / "releases" / f"{statistic.replace(' ', '-')}.txt"
     if WRITE:
         every = {name_of(cell): replayed(cell, tmp_path) for cell in cells(statistic)}
         path.parent.mkdir(exist_ok=True)
@@ -342,7 +342,7 @@ def test_some_releases_are_as_they_were(statistic, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("statistic", offered.QUESTIONS)
 def test_all_releases_are_as_they_were(statistic, tmp_path):
-    same(cells(statistic), read(HERE / "releases" / f"{statistic}.txt"), tmp_path)
+    same(cells(statistic), read(HERE / "releases" / f"{statistic.replace(' ', '-')}.txt"), tmp_path)
 
 
 def read(path):

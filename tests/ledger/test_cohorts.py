@@ -378,3 +378,21 @@ def test_people_are_known_by_a_keyed_hash_of_their_id_as_text(ids, texts):
         hashed(secret, texts[0]): 300_000, hashed(secret, texts[1]): PUBLIC
     }  # fmt: skip
     assert not set(found.tolist()) & set(table._people(keys.Key(LONG + "!").secret)[0].tolist())
+
+
+def test_what_was_charged_to_many_levels_is_told_by_ranges(tmp_path):
+    """In the history, which is for reading. The accounts are exact, and verified."""
+    n = 3_000
+    people = accord.table(
+        {"id": np.arange(n), "x": np.linspace(0, 1, n), "e": np.arange(1, n + 1) / 1e3}, epsilon="e", user="id"
+    )
+    ledger = accord.Ledger(tmp_path / "accord.db")
+    ledger.register(people, "people")
+    made = people.release(accord.mean("x", bounds=(0, 1)), share=0.1, ledger=ledger)
+    booked = ledger.history()[0]["booked"]
+    assert len(booked) == 100 and sum(line["people"] for line in booked) == n
+    charged = {round(level, 3): charge for level, charge in made.charges.items()}
+    for line in booked:
+        inside = [c for level, c in charged.items() if float(line["level"]) <= level <= float(line["to"])]
+        assert float(line["charge"]) == max(inside) and len(inside) == line["people"]
+    assert ledger.verify().problems == ()

@@ -715,15 +715,29 @@ def _changes(known: dict[int, Cohort], moves: list[Any], table: int) -> tuple[in
 
 
 def _booked(found: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
-    """What was charged to whom, for reading: people of a level who had as much left are one line."""
+    """What was charged to whom, for reading: people of a level who had as much left are one line; many lines are folded, as in receipts."""
+    from accord.receipt import MOST_LEVELS, folded
+
     lines: dict[tuple[int, int, int], int] = {}
     for wish, left, c, people in zip(
         found.wish.tolist(), found.left.tolist(), charge.tolist(), found.people.tolist(), strict=True
     ):
         lines[wish, left, c] = lines.get((wish, left, c), 0) + people
+    ordered = sorted(lines.items())
+    if len(ordered) <= MOST_LEVELS:
+        return [
+            {"level": level_text(wish), "left_before": level_text(left), "people": people, "charge": level_text(c)}
+            for (wish, left, c), people in ordered
+        ]
     return [
-        {"level": level_text(wish), "left_before": level_text(left), "people": people, "charge": level_text(c)}
-        for (wish, left, c), people in sorted(lines.items())
+        {
+            "level": level_text(ordered[first][0][0]),
+            "to": level_text(ordered[end - 1][0][0]),
+            "left_before": level_text(min(left for (_, left, _), _ in ordered[first:end])),
+            "people": sum(people for _, people in ordered[first:end]),
+            "charge": level_text(max(c for (_, _, c), _ in ordered[first:end])),
+        }
+        for first, end in folded(len(ordered))
     ]
 
 
