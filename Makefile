@@ -22,6 +22,7 @@ bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/ledger.py
 	$(BIN)/python bench/regression.py
 	$(BIN)/python bench/people.py
+	$(BIN)/python bench/many.py
 	$(BIN)/python bench/spark.py
 
 bench-peers:  ## accord and other libraries on one file
