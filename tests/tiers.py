@@ -1,4 +1,4 @@
-"""Which tests `make test` leaves to `make test-slow`. CI runs both, so that every test runs.
+"""Which tests `make test` leaves to `make test-slow`.
 
 Quick tests take a part of the cases of a test that has many, or that takes long: every so many-th, spread over all of them; 0: none. "*" is about all
 other tests of a file. What is marked slow where it stands is slow besides.

@@ -45,7 +45,7 @@ from accord.workloads import WorkloadPlan
 if TYPE_CHECKING:
     from accord.ledger import Ledger
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -326,6 +326,9 @@ def audit(
     if page is not None:
         click.echo(f"page: {views.write(found, page)}", err=True)
     _print(as_json, found.describe, lambda: views.view(found))
+    if not as_json:
+        for script in views.scripts(found)[:1]:
+            click.echo(f"\n{script}")
     if not found.passed:
         click.get_current_context().exit(1)
 

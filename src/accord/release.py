@@ -16,7 +16,7 @@ from accord.mechanisms import ALL
 from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, idle_error, refuse_arguments
-from accord.query import Algorithm, Answer, Count, Grouped, Interval, Query, Workload
+from accord.query import Algorithm, Answer, Count, Grouped, Interval, Order, Query, Workload
 from accord.spec import MICRO, PUBLIC
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan, parts_of
@@ -203,6 +203,7 @@ def release(
     """Answer a query or a workload, or carry out a plan: reserve, summarise, add noise, book."""
     summary = None
     decided: Plan | WorkloadPlan | GroupedPlan
+    _refuse_ledger(ledger)
     if isinstance(asked, Plan | WorkloadPlan | GroupedPlan):
         if (mechanism, share, t) != ("auto", None, None):
             raise PlanError(
@@ -234,6 +235,14 @@ def release(
         ledger._recognise(table, held)
         receipts = [part.receipt() for part in (made.releases if isinstance(made, WorkloadRelease) else (made,))]
     return replace(made, booked=_settled(ledger, held, receipts))
+
+
+def _refuse_ledger(ledger: object) -> None:
+    """Refuse what is not one, such as the name of its file."""
+    from accord.ledger import Ledger
+
+    if not isinstance(ledger, Ledger | None):
+        raise LedgerError(f"ledger= is a {type(ledger).__name__}. Open one: ledger=accord.Ledger('accord.db').")
 
 
 def _release_groups(table: Table, decided: GroupedPlan, ledger: Ledger | None) -> GroupedRelease:
@@ -399,7 +408,9 @@ def _row(decided: Plan, key: Any, value: Answer, found: Sequence[Fraction]) -> d
     query = decided.query
     assert isinstance(query, Grouped) and query.part.by is not None
     if not query.sized:
-        few = isinstance(query.query, Count) and isinstance(value, float) and value < 2 * decided.rmse
+        few: bool | None = isinstance(query.query, Count) and isinstance(value, float) and value < 2 * decided.rmse
+        if isinstance(query.query, Order):
+            few = None  # a quantile does not tell how many there are
         return {query.part.by: key, "value": value, "rmse": decided.rmse, "few": few}
     stretch = query.stretched(found) if found else 1.0
     idle = idle_error(query, 1)  # of a mean, which is moved to the bounds

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from accord.errors import QueryError, did_you_mean
+from accord.errors import QueryError, SourceError, did_you_mean
 from accord.planning import plan, refuse_arguments
 from accord.query.algorithm import Algorithm
 from accord.query.record import column_name
@@ -15,7 +16,8 @@ from accord.tables import Table
 if TYPE_CHECKING:
     from accord.ledger import Ledger
 
-ROWS = ("arrow", "pandas", "numpy")
+ROWS = {"arrow": ("pyarrow",), "pandas": ("pyarrow", "pandas"), "numpy": ()}
+"""What rows may be given as, and the packages that it takes."""
 
 
 def sample(
@@ -61,7 +63,8 @@ def sample(
         raise QueryError("with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth.")
     part = 1.0 if share is None else share
     refuse_arguments(query, "sample", part, t, table.neighbors)
-    decided = plan(table.spec(), query, "sample", part, t=t, neighbors=table.neighbors)
+    notes = table.check(query)
+    decided = plan(table.spec(), query, "sample", part, t=t, neighbors=table.neighbors, notes=notes)
     made = release(table, decided, ledger=ledger)
     assert isinstance(made, Release)
     return made
@@ -71,8 +74,11 @@ def asked(algorithm: Callable[..., Any], table: Table, columns: Iterable[str] | 
     """The question that an algorithm is; refuses what cannot be asked of the table."""
     if not callable(algorithm):
         raise QueryError(f"algorithm= is a {type(algorithm).__name__}. Give a function of (rows, epsilon).")
-    if rows not in ROWS:
+    if rows not in tuple(ROWS):
         raise QueryError(f"rows={rows!r} is not a form that rows can have: {did_you_mean(rows, ROWS)}")
+    absent = [package for package in ROWS[rows] if not find_spec(package)]
+    if absent:
+        raise SourceError(f"rows={rows!r} needs {absent[0]}. Install accord[dataframes], or ask for rows='numpy'.")
     if not isinstance(table, Table):
         raise QueryError(f"a sample is taken of a table of accord.table, not of {type(table).__name__}.")
     if isinstance(columns, str) or not isinstance(columns, Iterable | None):

@@ -206,3 +206,25 @@ def test_a_spark_session_of_the_same_process_is_not_heard():
     for name in ("py4j.clientserver", "pyspark.sql", "accord", "duckdb", "py4jungle"):
         log.emit(logging.LogRecord(name, logging.DEBUG, "", 0, "said", None, None))
     assert log.lines == ["accord DEBUG said", "duckdb DEBUG said", "py4jungle DEBUG said"]
+
+
+def test_a_printed_program_has_the_world_in_it():
+    """Dates, decimals and infinities as well: what is printed is Python, and gives the very same world."""
+    seen = set()
+    for seed in range(200):
+        tried = world(seed)
+        step = tried.program[0]
+        script = programs.Difference(tried, step, 1.0, 2.0, "it tells").script
+        held = []
+        names = {"replay": held.append, "__name__": "printed"}
+        head, call = script.split("\nreplay(", 1)
+        exec(head, names)
+        names["replay"] = held.append
+        exec(f"replay({call}", names)
+        assert repr(held) == repr([tried])
+        seen |= {
+            word for word in ("datetime.date", "Decimal(", "inf", "nan") if word in script.split("import replay")[-1]
+        }
+        if seen == {"datetime.date", "Decimal(", "inf", "nan"}:
+            break
+    assert "datetime.date" in seen

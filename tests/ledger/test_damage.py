@@ -24,6 +24,7 @@ from accord.errors import AccordError, LedgerError
 from accord.ledger import Ledger
 from accord.ledger.books import Held
 from accord.ledger.reading import COLUMNS
+from accord.report.text import plain, verdict_view
 
 QUERY = accord.mean("x", bounds=(0, 10), step=1)
 DATA = Path(__file__).parent / "data"
@@ -418,6 +419,9 @@ def test_a_head_that_is_gone_or_damaged_is_noticed(what, life, tmp_path):
         head.rmdir()
     assert ledger.accept_backup("somebody tidied up").content["had"] is None
     assert noted(tmp_path) == 11 and ledger.verify().problems == ()
+    assert ledger.verify().restored == 1
+    told = " ".join(plain(verdict_view(ledger.verify())).split())
+    assert "an older copy was accepted 1 times, and what was spent after it was made is forgotten" in told
 
 
 def test_who_has_no_key_cannot_make_a_head_for_fewer_entries(life, tmp_path):
@@ -426,7 +430,10 @@ def test_who_has_no_key_cannot_make_a_head_for_fewer_entries(life, tmp_path):
     with newest._store.read() as db:
         seq, hash_, seal = db.rows("SELECT seq, hash, seal FROM accord_entry ORDER BY seq DESC LIMIT 1")[0]
     (tmp_path / "accord.db.head").write_text(f"{seq} {hash_} {seal}\n")
-    with pytest.raises(LedgerError, match=r"accord\.db\.head' was not written with the ledger's key, and spendings"):
+    with pytest.raises(
+        LedgerError,
+        match=r"accord\.db\.head', which says how many entries there are, was not written with the ledger's key, and spendings",
+    ):
         ledger.remaining(life.people)
     assert len(ledger.verify().problems) == 1
     (tmp_path / "accord.db.head").write_bytes(life.older["accord.db.head"])
@@ -626,3 +633,11 @@ def test_accounts_that_were_changed_on_a_server_are_refused(life, postgres_url, 
     with pytest.raises(LedgerError, match="is damaged: who is in which cohort is not what was registered"):
         ledger.register(life.joined, "people")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_head_that_somebody_made_up_is_not_believed(life, tmp_path):
+    """Neither for fewer entries than there are nor for more: what it says is no fact."""
+    ledger = put(tmp_path, life.settled)
+    (tmp_path / "accord.db.head").write_text(f"99 {'0' * 64} {'0' * 64}\n")
+    (problem,) = ledger.verify().problems
+    assert "was not written with the ledger's key" in problem and "99" not in problem

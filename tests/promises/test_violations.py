@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import accord
-from accord import release
-from accord.errors import AccordError, PrivacyWarning, QueryError, SourceError, SpecError
+from accord import release, sampling
+from accord.errors import AccordError, LedgerError, PrivacyWarning, QueryError, SourceError, SpecError
 from accord.lab.audit.laws import Words
 from accord.lab.audit.programs import Recorded
 from accord.sampling import asked
@@ -487,3 +487,45 @@ def test_nothing_is_said_about_a_number_that_is_too_large():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         accord.table({"x": hidden}, epsilon=1.0).release(accord.mean("x", (0, 4)), "minimum")
+
+
+# ---- what is public is refused before anybody is charged; what cannot be told is not told ----------------------------
+
+
+@pytest.mark.parametrize(("rows", "package"), [("arrow", "pyarrow"), ("pandas", "pyarrow"), ("pandas", "pandas")])
+def test_a_package_that_is_missing_costs_nobody(rows, package, tmp_path, monkeypatch):
+    people = accord.table({"id": np.arange(9), "x": np.arange(9.0), "e": np.ones(9)}, epsilon="e", user="id")
+    ledger = accord.Ledger(tmp_path / "accord.db")
+    ledger.register(people, "people")
+    monkeypatch.setattr(sampling, "find_spec", lambda name: None if name == package else object())
+    with pytest.raises(SourceError, match=f"^rows='{rows}' needs {package}") as refused:
+        accord.sample(lambda rows, epsilon: 1.0, people, share=0.1, ledger=ledger, rows=rows)
+    assert "charged" not in str(refused.value) and ledger.history() == []
+    assert accord.sample(lambda rows, epsilon: 1.0, people, share=0.1, ledger=ledger, rows="numpy").value == 1.0
+
+
+def test_a_receipt_of_an_algorithm_says_who_a_person_is():
+    people = accord.table({"id": np.arange(9), "x": np.arange(9.0), "e": np.ones(9)}, epsilon="e", user="id")
+    receipt = accord.sample(lambda rows, epsilon: 1.0, people, rows="numpy").receipt()
+    assert any(text.startswith("a person is whoever has the same id") for text in receipt["assumptions"])
+
+
+@pytest.mark.parametrize("ask", [accord.median, accord.min, accord.max])
+@pytest.mark.parametrize("part", [{"by": "g", "keys": ["big", "small", "nobody"]}, {"where": "g = 'small'"}])
+def test_a_quantile_of_a_private_part_claims_nothing_about_how_many_are_there(ask, part):
+    """Medians over ten people had an interval of percentiles 40 … 60, and held it once in thirty."""
+    data = {"x": np.r_[np.linspace(0, 1000, 990), np.ones(10)], "g": ["big"] * 990 + ["small"] * 10, "e": np.ones(1000)}
+    made = accord.table(data, epsilon="e").release(ask("x", bounds=(0, 1000), step=1, **part), "rank")
+    found = made.interval(0.95)
+    assert set(found.values() if isinstance(found, dict) else [found]) == {(0.0, 100.0)}
+    if "by" in part:
+        assert [row["few"] for row in made.value] == [None] * 3
+    assert any("its interval is of all percentiles" in text for text in made.receipt()["assumptions"])
+    several = accord.quantile("x", [0.2, 0.8], bounds=(0, 1000), **part)
+    assert accord.table(data, epsilon="e").plan(several, "rank").prediction.interval([0, 0], 0.95) == [(0.0, 100.0)] * 2
+
+
+def test_a_ledger_is_no_name_of_a_file():
+    people = accord.table({"id": [1, 2], "x": [1.0, 2.0], "e": [1.0, 1.0]}, epsilon="e", user="id")
+    with pytest.raises(LedgerError, match=r"^ledger= is a str\. Open one: ledger=accord\.Ledger\('accord\.db'\)\.$"):
+        people.release(accord.mean("x", bounds=(0, 1)), share=0.1, ledger="accord.db")

@@ -246,11 +246,6 @@ class DuckDB:
         return columns
 
     def rows(self, source: str, columns: Sequence[str], form: str) -> Any:
-        missing = [
-            name for name in ("pyarrow", "pandas")[: {"numpy": 0, "arrow": 1}.get(form, 2)] if not find_spec(name)
-        ]
-        if missing:
-            raise SourceError(f"rows={form!r} needs {missing[0]}. Install accord[dataframes], or ask for rows='numpy'.")
         given = [f"{self._converted(name, form)} AS v{k}" for k, name in enumerate(columns)]
         sql = f"SELECT {', '.join(given)} FROM {source} AS given"
 

@@ -80,6 +80,10 @@ class HeadFile:
             return f"the file {self.label}, which says how many entries there are, is gone" if lost else None
         if head == ILLEGIBLE:
             return f"the file {self.label}, which says how many entries there are, cannot be read"
+        if seal is not None and head != _sealed(head.entries, head.hash, seal):
+            return (
+                f"the file {self.label}, which says how many entries there are, was not written with the ledger's key"
+            )
         newest = newest_entry(db)
         entries = 0 if newest is None else newest.seq
         if entries < head.entries:
@@ -87,8 +91,6 @@ class HeadFile:
         noted = entry_of(db, head.entries)
         if head.hash != (START if noted is None else noted.hash):
             return f"its entry {head.entries:,} is another than it was"
-        if seal is not None and head != _sealed(head.entries, head.hash, seal):
-            return f"the file {self.label} was not written with the ledger's key"
         return None
 
     def begin(self, db: Session, seal: Seal) -> None:

@@ -25,6 +25,8 @@ class Verdict:
     open: int
     """Reservations that nothing is known to have come of: interrupted, or under way. They are charged."""
     problems: tuple[str, ...]
+    restored: int = 0
+    """How often an older copy was accepted: what was spent after it was made is forgotten."""
 
 
 def examine(
@@ -81,4 +83,5 @@ def examine(
         problems.append("the check of the key, or the notion of neighbors, is not what was registered")
     if not problems:  # so that nothing that is refused elsewhere is called whole here
         looked(lambda: everyone(db, checked_accounts(db)), None)
-    return Verdict(len(entries), key is not None, len(replay.open), tuple(problems))
+    restored = sum(entry.kind == "restored" for entry in entries)
+    return Verdict(len(entries), key is not None, len(replay.open), tuple(problems), restored)

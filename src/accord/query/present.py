@@ -18,6 +18,7 @@ from accord.query.order import Max, Min, Quantile
 from accord.query.record import Answer, Interval, Query
 
 _ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
+_UNTOLD = "how many it is about is private, and a quantile does not tell: its interval is of all percentiles, which holds for any number"
 
 
 def roster_assumption(query: Query) -> str:
@@ -151,15 +152,24 @@ class PresentQuantile(Quantile):
     def blur(self) -> float:
         return 8.0 * self.outputs**2 * float(sum(max(p, 1 - p) ** 2 for p in self.ps))
 
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _UNTOLD]
+
 
 @dataclass(frozen=True)
 class PresentMin(Min):
     """Of the people who are there."""
 
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _UNTOLD]
+
 
 @dataclass(frozen=True)
 class PresentMax(Max):
     """Of the people who are there."""
+
+    def assumptions(self) -> list[str]:
+        return [*super().assumptions(), _UNTOLD]
 
 
 _KINDS: tuple[type[Query], ...] = (

@@ -364,6 +364,8 @@ def history_view(history: list[dict[str, Any]]) -> RenderableType:
 def verdict_view(verdict: Verdict) -> RenderableType:
     """Whether a ledger is whole."""
     still = f"; {verdict.open:,} reservations without an answer, which are charged" if verdict.open else ""
+    if verdict.restored:
+        still += f"; an older copy was accepted {verdict.restored:,} times, and what was spent after it was made is forgotten"
     if not verdict.sealed:
         still += "; who wrote the entries was not checked, because the ledger's key is not at hand"
     if not verdict.problems:

@@ -393,7 +393,7 @@ class Difference:
         """A program that shows it again."""
         names = "Source, Step, World, replay"
         return (
-            f'"""Somebody loses more than they agreed to: {self.said}"""\n\nfrom datetime import date, datetime\n'
+            f'"""Somebody loses more than they agreed to: {self.said}"""\n\nimport datetime\n'
             f"from decimal import Decimal\nfrom math import inf, nan\n\n"
             f"from accord.lab.audit.programs import {names}\n\n"
             f"replay(\n{pprint.pformat(self.world, width=110, sort_dicts=False)}\n)\n"

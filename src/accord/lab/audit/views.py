@@ -68,10 +68,11 @@ def view(found: Audit) -> Any:
         parts.append(Text(f"… and {len(found.findings) - len(shown):,} more: --json, or --html FILE", style="dim"))
     parts += ["", Text(terms(found), style="dim")]
     parts += [Text(f"not looked at: {text}", style="dim") for text in found.unseen]
-    return Group(*parts, *(Text(script) for script in _scripts(found)[:1]))
+    return Group(*parts)
 
 
-def _scripts(found: Audit) -> list[str]:
+def scripts(found: Audit) -> list[str]:
+    """Programs that show what was found, as they are: a line that is wrapped is another program."""
     return [look.script for f in found.violations for look in f.violations if look.script]
 
 
@@ -121,7 +122,7 @@ def write(found: Audit, path: Path) -> Path:
         _map(found),
         "<h2>All promises, worst first</h2>",
         *html.table(_HEAD, *_rows(found)),
-        *(f"<pre>{escape(script)}</pre>" for script in _scripts(found)),
+        *(f"<pre>{escape(script)}</pre>" for script in scripts(found)),
         "<h2>Not looked at</h2><ul>",
         *(f"<li>{escape(text)}</li>" for text in found.unseen),
         "</ul>",
