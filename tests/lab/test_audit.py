@@ -258,3 +258,23 @@ def test_the_replay_counts_on_amplification():
         assert replay.amplified(plan, "0.5", inner) == pytest.approx(0.5, rel=1e-6)
         assert replay.amplified(plan, "2.0", inner) == pytest.approx(2.0)
         assert replay.amplified(plan, "0.5", 1.1 * inner) > 0.5 and replay.amplified(plan, "0.5", 0.0) == 0
+
+
+def test_a_look_at_everything_leaves_out_another_half_of_the_parts_each_time(monkeypatch):
+    """It says which; what is named, or tried deeply, is looked at whole."""
+    asked = []
+    monkeypatch.setattr(runner, "shared", lambda jobs, call, workers: (asked.extend(jobs), iter(()))[1])
+    halves = []
+    for seed in (1, 2):
+        asked.clear()
+        found = runner.run(seed=seed, jobs=2)
+        there = {(job.statistic, job.neighbors) for job in asked if job.statistic in STATISTICS}
+        left = set(JOBS) - there
+        assert all(statistic.endswith((" where", " by")) for statistic, _ in left)
+        assert len(left) == len([s for s, _ in JOBS if s.endswith((" where", " by"))]) // 2
+        assert all(f"{statistic}, {neighbors}" in found.unseen[-1] for statistic, neighbors in left)
+        halves.append(left)
+    assert halves[0] != halves[1]
+    asked.clear()
+    runner.run(statistics=["mean"], seed=1, jobs=2)
+    assert {job.statistic for job in asked} == {"mean", "mean where", "mean by"}
