@@ -62,3 +62,37 @@ def test_a_text_shows_the_first_and_the_last_of_many_groups():
     assert "… 9,900 more groups" in text and "all of them: .value, or --json" in text
     assert "k49 " in text and "k50 " not in text and "k9950 " in text and "k9949 " not in text
     assert len(made.value) == len(made.interval()) == 10_000
+
+
+GROUPS = {"by": "w", "keys": [f"k{j}" for j in range(80)]}
+NUMBERS = {"bounds": (0, 100), "step": 1, **GROUPS}
+ASKED = {
+    "where": accord.sum("x", where="m = 1", **NUMBERS),
+    "exclude": accord.mean("x", missing="exclude", **NUMBERS),
+    "median": accord.median("x", **NUMBERS),
+    "public": accord.count(where="m = 1", membership="public", **GROUPS),
+    "public, exclude": accord.mean("x", missing="exclude", membership="public", **NUMBERS),
+    "histogram": accord.histogram("x", edges=[0, 50, 100], **GROUPS),
+    "regression": accord.regression("x", ["z"], bounds={"x": (0, 100), "z": (0, 1)}, **GROUPS),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("user", [None, "who"])
+def test_every_question_finds_its_keys(name, user, monkeypatch):
+    """Conditions, public groups, missing values, choices and moments go through the same join."""
+    people, draw = 1_200, np.random.default_rng(5)
+    data = {
+        "x": np.where(np.arange(people) % 7, draw.integers(0, 100, people), nan),
+        "z": draw.uniform(0, 1, people),
+        "w": np.array([f"k{j}" for j in range(90)], dtype=object)[np.arange(people) // 4 % 90],
+        "m": draw.integers(0, 2, people).astype(float),
+        "who": np.arange(people) // 4,
+        "e": np.full(people, inf),
+    }
+    found = []
+    for few in (64, 10**6):
+        monkeypatch.setattr(engine, "_FEW_KEYS", few)
+        made = accord.table(data, epsilon="e", user=user).release(ASKED[name], "threshold", t=inf)
+        found.append(repr(made.value))
+    assert found[0] == found[1] and len(made.value) == 80
