@@ -272,14 +272,19 @@ def refuse_arguments(
 
 def _refuse_mechanism(query: Query, mechanism: str, neighbors: str) -> None:
     """Refuse a mechanism that does not answer such a question under such neighbors."""
-    if isinstance(query, Grouped) and query.part.public:
-        return _refuse_mechanism(query.query, mechanism, neighbors)
-    asked, relation, times = _about(query, neighbors)
-    reasons = {m.name: _reason_against(m, asked, relation, times) for m in ALL}
+    reasons = refusals(query, neighbors)
     if why := reasons[mechanism]:
+        asked = query.query if isinstance(query, Grouped) and query.part.public else query
         others = ", ".join(name for name, against in reasons.items() if not against)
-        raise PlanError(f"{mechanism} cannot answer the {query.label}: {why}. Use one of {others}, or 'auto'.")
-    return None
+        raise PlanError(f"{mechanism} cannot answer the {asked.label}: {why}. Use one of {others}, or 'auto'.")
+
+
+def refusals(query: Query, neighbors: str) -> dict[str, str]:
+    """Why each mechanism does not answer such a question under such neighbors, whatever the levels are; empty if it may."""
+    if isinstance(query, Grouped) and query.part.public:
+        return refusals(query.query, neighbors)
+    asked, relation, times = _about(query, neighbors)
+    return {m.name: _reason_against(m, asked, relation, times) for m in ALL}
 
 
 def _reason_against(mechanism: Mechanism, asked: Query, relation: str, times: int) -> str:

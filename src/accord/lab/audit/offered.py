@@ -33,7 +33,7 @@ from accord.errors import AccordError, LedgerError, PlanError, QueryError, Sourc
 from accord.groups import GroupedPlan
 from accord.lab.audit.cases import ASKED, NEIGHBORS, PARTS, STATISTICS, Scale
 from accord.mechanisms import ALL
-from accord.planning import Plan
+from accord.planning import Plan, refusals
 from accord.query import Algorithm, Query, Workload
 from accord.spec import Spec
 from accord.workloads import parts_of
@@ -340,7 +340,12 @@ def _planner(statistic: str, neighbors: str, modifier: str) -> Callable[[str], P
         return partial(_refuse, str(refusal))
     each = [p for p in made.plans.values() if p is not None] if isinstance(made, GroupedPlan) else parts_of(made)
 
+    asked = shown.query.queries if isinstance(shown.query, Workload) else (shown.query,)
+
     def by(mechanism: str) -> Planned:
+        for why in (refusals(one, neighbors).get(mechanism, "") for one in asked):
+            if why:  # before the levels are read
+                raise PlanError(why)
         for candidate in (c for p in each for c in p.candidates if c.mechanism == mechanism):
             if candidate.rmse is None:
                 raise PlanError(candidate.note)
