@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from accord.budget import to_micro
 from accord.lab.audit import exact, replay
 from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
 from accord.lab.audit.laws import Added, law
 from accord.lab.noise import Seeded
 from accord.mechanisms import ALL
-from accord.spec import to_micro
 
 ASKED = ("mean", "sum", "count where", "histogram", "median", "max", "regression")
 ALPHA = 1e-9

@@ -16,7 +16,8 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from accord import noise, planning, release, spec, tables
+from accord import budget, noise, release, tables
+from accord.budget import MICRO
 from accord.engines import gather
 from accord.engines.sql import SQL
 from accord.lab.noise import Seeded
@@ -26,7 +27,6 @@ from accord.mechanisms import additive, pe, sample
 from accord.planning import Calibration, Plan
 from accord.query import Histogram, Mean, OnGrid
 from accord.query.means import Rows
-from accord.spec import MICRO
 from accord.workloads import parts_of
 
 PLANTED = {}
@@ -48,7 +48,7 @@ def everywhere(monkeypatch, original, bad):
 def noisier(query, summary, c, noise, scale):
     """`additive._noisy` with another scale."""
     sums = [s + noise.laplace(Fraction(scale)) for s in summary.weighted(c)[: 1 if query.complement else None]]
-    return [sums[0], spec.total_of(c, summary.people) - sums[0]] if query.complement else sums
+    return [sums[0], budget.total_of(c, summary.people) - sums[0]] if query.complement else sums
 
 
 @bug
@@ -80,11 +80,11 @@ def charge_not_applied_to_one_tier(monkeypatch):
 
 @bug
 def epsilon_rounded_up(monkeypatch):
-    good = spec.to_micro
+    good = budget.to_micro
 
     def bad(levels):
         down = good(levels)
-        return np.where(down == spec.PUBLIC, down, down + (down / MICRO < np.asarray(levels, dtype=float)))
+        return np.where(down == budget.PUBLIC, down, down + (down / MICRO < np.asarray(levels, dtype=float)))
 
     everywhere(monkeypatch, good, bad)
 
@@ -205,7 +205,7 @@ def people_kept_too_often(monkeypatch):
 @bug
 def opted_out_people_are_read(monkeypatch):
     monkeypatch.setattr(Levels, "read", "TRUE")
-    good = spec.to_micro
+    good = budget.to_micro
     everywhere(monkeypatch, good, lambda levels: np.maximum(good(levels), 1))
 
 
@@ -271,7 +271,7 @@ def exact_size_in_the_interval(monkeypatch):
 
 @bug
 def share_rounded_up(monkeypatch):
-    changed(monkeypatch, planning, "shared_levels", "finite * part // MICRO", "-(-finite * part // MICRO)")
+    changed(monkeypatch, budget, "share", "finite * fraction // MICRO", "-(-finite * fraction // MICRO)")
 
 
 @bug

@@ -7,6 +7,7 @@ import numpy as np
 from planted import changed
 
 from accord import receipt, release, tables
+from accord.budget import PUBLIC
 from accord.engines import duckdb, gather
 from accord.engines.sql import SQL
 from accord.ledger import cohorts
@@ -15,7 +16,6 @@ from accord.mechanisms import regression
 from accord.query import parts
 from accord.query.regression import layout
 from accord.report import text
-from accord.spec import PUBLIC
 
 PLANTED = {}
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from accord.budget import level_text
 from accord.planning import Plan
 from accord.query import Grouped
-from accord.spec import Spec, level_text
+from accord.spec import Spec
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from accord.budget import LARGEST, MICRO, IntArray, to_float, to_micro
 from accord.engines import Kind
 from accord.engines.sql import LEVEL, SQL
 from accord.errors import SpecError, did_you_mean
-from accord.spec import LARGEST, MICRO, IntArray, read_tiers, to_float, to_micro
+from accord.spec import read_tiers
 
 
 @dataclass(frozen=True)

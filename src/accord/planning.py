@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from accord import budget
+from accord.budget import MICRO, IntArray, level_text, to_float, to_micro
 from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL
 from accord.mechanisms.error import Prediction
@@ -21,7 +23,7 @@ from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
 from accord.query import Count, Grouped, Histogram, Order, Query, Sum, Workload
 from accord.query.members import under_replace
 from accord.query.present import roster_assumption, under
-from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float, to_micro
+from accord.spec import Spec
 
 if TYPE_CHECKING:
     from accord.workloads import WorkloadPlan
@@ -70,7 +72,7 @@ class Candidate:
     @property
     def cost(self) -> IntArray:
         assert self.calibration is not None
-        return often(self.calibration.charges, self.times)
+        return budget.times(self.calibration.charges, self.times)
 
     def __repr__(self) -> str:
         return f"<{self.mechanism}: {'refused, ' if self.rmse is None else f'rmse {self.rmse:.6g}; '}{self.note}>"
@@ -123,7 +125,7 @@ class Plan:
     @property
     def cost(self) -> IntArray:
         """What it costs a person of each level, in millionths."""
-        return often(self.calibration.charges, self.times)
+        return budget.times(self.calibration.charges, self.times)
 
     @property
     def assumptions(self) -> list[str]:
@@ -232,7 +234,7 @@ def plan(
 
         return plan_workload(spec, query, mechanism, part, neighbors, notes)
     level = None if t is None else _threshold(t, mechanism)
-    return plan_within(spec, query, shared_levels(spec.micro, part), mechanism, level, part, neighbors, notes)
+    return plan_within(spec, query, budget.share(spec.micro, part), mechanism, level, part, neighbors, notes)
 
 
 def refuse_arguments(
@@ -328,7 +330,7 @@ def plan_within(
     else:
         query = asked
     if times > 1:
-        halved = np.where(affordable == PUBLIC, PUBLIC, affordable // times)
+        halved = budget.divide(affordable, times)
         read = halved[order] > 0
         people, order, affordable = people[read], order[read], halved
         if order.size == 0:
@@ -354,11 +356,6 @@ def _about(query: Query, neighbors: str) -> tuple[Query, str, int]:
     if direct is not None:
         return direct, "replace", 1
     return under(query.query, "add-remove"), "add-remove", 2 if neighbors == "replace" else 1
-
-
-def often(charges: IntArray, times: int) -> IntArray:
-    """Charges so many times; ∞ stays ∞."""
-    return np.where(charges == PUBLIC, PUBLIC, np.where(charges == PUBLIC, 0, charges) * times)
 
 
 def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, times: int) -> Candidate:
@@ -451,12 +448,6 @@ def _threshold(t: float | str, mechanism: str) -> int | str:
             + (f", or one of {', '.join(NAMED)}." if mechanism == "sample" else ".")
         )
     return micro
-
-
-def shared_levels(micro: IntArray, part: int) -> IntArray:
-    """⌊share·level⌋ in millionths; public stays public."""
-    finite = np.where(micro == PUBLIC, 0, micro)  # at most 10¹² · 10⁶ < 2⁶³
-    return np.where(micro == PUBLIC, PUBLIC, finite * part // MICRO)
 
 
 def by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:

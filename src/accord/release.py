@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from accord.budget import MICRO, PUBLIC
 from accord.errors import TABLE_CHANGED, AccordError, LedgerError, PlanError, QueryError, SourceError
 from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
@@ -17,7 +18,6 @@ from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, idle_error, refuse_arguments
 from accord.query import Algorithm, Answer, Count, Grouped, Interval, Order, Query, Workload
-from accord.spec import MICRO, PUBLIC
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan, parts_of
 

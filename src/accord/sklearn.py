@@ -31,8 +31,8 @@ except ModuleNotFoundError:
     raise AccordError("accord.sklearn needs scikit-learn. Install accord[sklearn].") from None
 
 import accord
+from accord.budget import to_micro
 from accord.errors import PrivacyWarning, QueryError
-from accord.spec import to_micro
 from accord.theory import FloatArray, as_floats
 
 _LEVEL, _TARGET = "epsilon", "target"

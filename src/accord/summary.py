@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from accord.spec import IntArray, Spec
+from accord.budget import IntArray
+from accord.spec import Spec
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from accord import planning, release
+from accord.budget import IntArray, read_number
 from accord.engines import Engine, Kind, gather, open_source
 from accord.engines.sql import (
     ALL,
@@ -50,7 +51,7 @@ from accord.query import (
 )
 from accord.query.regression import layout
 from accord.release import GroupedRelease, Release, WorkloadRelease
-from accord.spec import IntArray, Spec, read_number
+from accord.spec import Spec
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan
 

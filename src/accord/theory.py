@@ -17,8 +17,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
-from accord.spec import MICRO, PUBLIC, Spec
+from accord.spec import Spec
 
 FloatArray = NDArray[np.float64]
 

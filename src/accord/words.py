@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 import accord
+from accord.budget import read_number
 from accord.errors import SpecError
-from accord.spec import read_number
 
 
 def question(people: accord.Table, given: dict[str, Any]) -> accord.Query:

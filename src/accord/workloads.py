@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from accord import budget
+from accord.budget import IntArray, level_text
 from accord.errors import PlanError
-from accord.planning import Plan, by_level, idle_error, plan_within, shared_levels
+from accord.planning import Plan, by_level, idle_error, plan_within
 from accord.query import Query
 from accord.query.workload import Workload
-from accord.spec import PUBLIC, IntArray, Spec, level_text
+from accord.spec import Spec
 from accord.theory import FloatArray
 
 _SAMPLED = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)
@@ -57,7 +59,7 @@ class WorkloadPlan:
     @property
     def spent(self) -> IntArray:
         """What all questions together charge each level, in millionths."""
-        total = _sum([part.cost for part in self.parts])
+        total = budget.add(*(part.cost for part in self.parts))
         total.flags.writeable = False
         return total
 
@@ -90,13 +92,13 @@ def plan_workload(
 ) -> WorkloadPlan:
     """Plan all questions together; see the module's docstring."""
     count = len(workload.queries)
-    whole = shared_levels(spec.micro, share)
+    whole = budget.share(spec.micro, share)
 
-    def part(k: int, budget: IntArray) -> Plan:
-        return plan_within(spec, workload.queries[k], budget, mechanism, None, share, neighbors, notes)
+    def part(k: int, affordable: IntArray) -> Plan:
+        return plan_within(spec, workload.queries[k], affordable, mechanism, None, share, neighbors, notes)
 
     def split(shares: list[int]) -> tuple[Plan, ...]:
-        return tuple(part(k, shared_levels(spec.micro, s)) for k, s in enumerate(shares))
+        return tuple(part(k, budget.share(spec.micro, s)) for k, s in enumerate(shares))
 
     if share < count:
         raise PlanError(
@@ -108,7 +110,7 @@ def plan_workload(
     def error(k: int, s: float) -> float:
         """Squared error of question k at a share, as a fraction."""
         try:
-            return _error(part(k, shared_levels(spec.micro, max(1, int(s)))), workload, k)
+            return _error(part(k, budget.share(spec.micro, max(1, int(s)))), workload, k)
         except PlanError:  # so little that nobody can be read
             return workload.weights[k] * 1e6
 
@@ -140,11 +142,11 @@ def _pass_on(plans: tuple[Plan, ...], whole: IntArray, part: Any, workload: Work
     for _ in range(_ROUNDS):
         improved = False
         for k in sorted(range(len(kept)), key=lambda k: -_error(kept[k], workload, k)):
-            others = _sum([p.cost for j, p in enumerate(kept) if j != k])
-            budget = np.where(whole == PUBLIC, PUBLIC, whole - np.where(whole == PUBLIC, 0, others))
-            if not budget.any():
+            others = budget.add(*(p.cost for j, p in enumerate(kept) if j != k))
+            left = budget.subtract(whole, others)
+            if not left.any():
                 continue
-            found = part(k, budget)
+            found = part(k, left)
             if found.rmse < kept[k].rmse * (1 - 1e-9):
                 kept[k], improved = found, True
         if not improved:
@@ -170,15 +172,6 @@ def _cheapest(errors: list[FloatArray], pieces: int) -> FloatArray:
         taken.append(int(choice[left]))
         left -= taken[-1]
     return np.array(taken[::-1]) / pieces
-
-
-def _sum(charges: list[IntArray]) -> IntArray:
-    """Charges added up; ∞ stays ∞."""
-    total = np.zeros_like(charges[0]) if charges else np.zeros(1, dtype=np.int64)
-    for c in charges:
-        public = (total == PUBLIC) | (c == PUBLIC)
-        total = np.where(public, PUBLIC, np.where(public, 0, total) + np.where(public, 0, c))
-    return total
 
 
 def _error(plan: Plan, workload: Workload, k: int) -> float:

@@ -50,6 +50,7 @@ def test_plans_cannot_reach_data():
     for module in (
         "accord.planning",
         "accord.theory",
+        "accord.budget",
         "accord.spec",
         *(m for m in MODULES if m.startswith(("accord.mechanisms", "accord.query"))),
     ):

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from strategies import numbers
 
 import accord
+from accord.budget import MICRO, PUBLIC
 from accord.errors import AccordError, QueryError, SourceError, SpecError
-from accord.spec import MICRO, PUBLIC, Spec
+from accord.spec import Spec
 
 WIDEST, Q = 2**50, 2**9
 TYPES = {"id": pa.string(), "x": pa.float64(), "c": pa.string(), "g": pa.string(), "m": pa.int64(), "e": pa.float64()}

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import accord
+from accord.budget import PUBLIC
 from accord.errors import PlanError, SourceError, SpecError
-from accord.spec import PUBLIC
 
 # --- the reference: a loop over rows, in integers and fractions -------------------------------------------------------------
 

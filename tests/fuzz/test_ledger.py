@@ -26,9 +26,9 @@ from hypothesis.stateful import (
 from strategies import PRINTABLE, quoted
 
 import accord
+from accord.budget import MICRO, PUBLIC
 from accord.cli import main
 from accord.errors import BudgetError, PlanError, SourceError
-from accord.spec import MICRO, PUBLIC
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 LEVELS = {0.0: 0, 0.05: 50_000, 0.3: 300_000, 1.0: MICRO, 2.5: 2_500_000, inf: PUBLIC}
@@ -249,7 +249,7 @@ class Mixed(RuleBasedStateMachine):
             for wish in set(levels.values()):
                 those = [p for p in levels if levels[p] == wish]
                 ends = [[min(map(of, those)), max(map(of, those))] for of in (self.spent.get, self.left)]
-                wanted[name, accord.spec.level_text(wish)] = (len(those), *([accord.spec.level_text(m) for m in e] for e in ends))  # fmt: skip
+                wanted[name, accord.budget.level_text(wish)] = (len(those), *([accord.budget.level_text(m) for m in e] for e in ends))  # fmt: skip
         assert found == wanted
 
     @invariant()

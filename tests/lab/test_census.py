@@ -8,6 +8,7 @@ import pytest
 from noises import Fixed
 
 import accord
+from accord.budget import MICRO
 from accord.errors import SourceError
 from accord.lab import census, functional
 from accord.lab import jorgensen_regression as figure
@@ -15,7 +16,6 @@ from accord.lab.experiment import Context
 from accord.mechanisms.regression import sensitivity
 from accord.query.regression import Q, layout
 from accord.release import _answer
-from accord.spec import MICRO
 
 N = 20_000
 

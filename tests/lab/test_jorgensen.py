@@ -10,13 +10,14 @@ import pytest
 from scipy.stats import ks_2samp
 
 import accord
+from accord.budget import MICRO, to_micro
 from accord.lab import jorgensen
 from accord.lab.experiment import Context, Point, Points
 from accord.lab.jorgensen import ALL, Setting, counts, medians
 from accord.lab.noise import Seeded
 from accord.mechanisms.sample import thin
 from accord.release import _answer
-from accord.spec import MICRO, Spec, to_micro
+from accord.spec import Spec
 from accord.summary import Summary
 
 ALPHA = 1e-4

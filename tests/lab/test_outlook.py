@@ -17,6 +17,7 @@ from strategies import QUERIES, RANKED, additive_queries, finite_specs, queries,
 
 import accord
 from accord import theory
+from accord.budget import MICRO, PUBLIC
 from accord.errors import AccordError, PlanError, QueryError
 from accord.lab import outlook as module
 from accord.lab import outlook_views
@@ -26,7 +27,6 @@ from accord.lab.specs import jorgensen, log_uniform
 from accord.planning import NEIGHBORS
 from accord.query import Algorithm
 from accord.receipt import to_json
-from accord.spec import MICRO, PUBLIC
 
 TIERS = {"strict": 0.01, "standard": 0.05, "public": inf, "opted out": 0}
 MEAN = accord.mean("income", bounds=(0, 200_000))

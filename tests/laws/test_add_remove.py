@@ -20,11 +20,12 @@ from strategies import person_values, summary_of
 
 import accord
 from accord import release
+from accord.budget import MICRO, PUBLIC
 from accord.errors import AccordError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.mechanisms import ALL
 from accord.query.present import present
-from accord.spec import MICRO, PUBLIC, Spec
+from accord.spec import Spec
 from accord.summary import Summary
 
 BY_NAME = {m.name: m for m in ALL}

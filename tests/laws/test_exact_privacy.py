@@ -16,8 +16,8 @@ from noises import Fixed
 from strategies import QUERIES, person_values, summary_of
 
 import accord
+from accord.budget import MICRO, PUBLIC
 from accord.mechanisms import ALL
-from accord.spec import MICRO, PUBLIC
 
 SPECS = {
     "two levels": accord.Spec.of([0.1, 1.0]),

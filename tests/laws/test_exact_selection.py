@@ -15,8 +15,8 @@ import pytest
 from planted import naive_scores
 
 import accord
+from accord.budget import MICRO, PUBLIC
 from accord.mechanisms import ALL, pe
-from accord.spec import MICRO, PUBLIC
 from accord.summary import Summary
 
 TOLERANCE = 1e-12

@@ -12,9 +12,9 @@ from strategies import QUERIES, additive_queries, finite_specs, person_values, q
 
 import accord
 from accord import release
+from accord.budget import PUBLIC
 from accord.mechanisms import ALL
 from accord.planning import NEIGHBORS
-from accord.spec import PUBLIC
 
 NAMES = [m.name for m in ALL]
 

@@ -24,12 +24,13 @@ from hypothesis import strategies as st
 
 import accord
 from accord import release as releases
+from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
 from accord.mechanisms import ALL
 from accord.mechanisms.sample import SURE
 from accord.query import Grouped, Histogram
 from accord.release import _draw
-from accord.spec import MICRO, PUBLIC, Spec
+from accord.spec import Spec
 from accord.summary import Summary
 
 GRID = {"bounds": (0, 2), "step": 1}

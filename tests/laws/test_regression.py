@@ -25,12 +25,12 @@ from hypothesis import strategies as st
 from noises import Fixed
 
 import accord
+from accord.budget import MICRO, PUBLIC
 from accord.errors import QueryError
 from accord.mechanisms import ALL, regression
 from accord.mechanisms.regression import Weights, sensitivity, weights_for
 from accord.mechanisms.sample import SURE
 from accord.query.regression import Q, layout
-from accord.spec import MICRO, PUBLIC
 from accord.summary import Summary
 
 BOTH = pytest.mark.parametrize("neighbors", ["replace", "add-remove"])

@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from strategies import person_values, summary_of
 
 import accord
+from accord.budget import LARGEST, MICRO, PUBLIC
 from accord.errors import PlanError
 from accord.mechanisms import ALL, sample
 from accord.query import Histogram
-from accord.spec import LARGEST, MICRO, PUBLIC
 
 SURE = 2**63
 TOLERANCE = 1e-12

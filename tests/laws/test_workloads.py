@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 from strategies import QUERIES, RANKED, specs
 
 import accord
+from accord import budget
+from accord.budget import PUBLIC, to_micro
 from accord.errors import PlanError, QueryError
-from accord.planning import plan_within, shared_levels
-from accord.spec import PUBLIC, Spec, to_micro
+from accord.planning import plan_within
+from accord.spec import Spec
 
 WORKLOADS = st.lists(st.sampled_from([*QUERIES.values(), *RANKED.values()]), min_size=1, max_size=4)
 
@@ -23,7 +25,7 @@ def test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split
     except PlanError:  # so little for so many that nobody can be read
         return
     part = int(to_micro(share))
-    allowed = shared_levels(spec.micro, part)
+    allowed = budget.share(spec.micro, part)
     total = np.zeros(spec.micro.size, dtype=object)
     for plan in made.parts:
         charges = plan.calibration.charges
@@ -40,7 +42,7 @@ def test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split
 
     equal = [
         plan_within(
-            spec, q, shared_levels(spec.micro, part // len(queries)), "auto", None, part // len(queries), "replace", ()
+            spec, q, budget.share(spec.micro, part // len(queries)), "auto", None, part // len(queries), "replace", ()
         )
         for q in queries
     ]
@@ -94,8 +96,8 @@ def test_budgets_need_not_rise_with_the_level():
         plan = plan_within(spec, accord.mean("a", (0, 1)), budgets, mechanism, None, 10**6, "replace", ())
         same = accord.plan(Spec(budgets, spec.people), accord.mean("a", (0, 1)), mechanism)
         assert plan.rmse == pytest.approx(same.rmse)
-        for budget, charge in zip([0.1, 0.7, 0.2], plan.charges.values(), strict=True):
-            assert charge == same.charges[budget] <= budget
+        for left, charge in zip([0.1, 0.7, 0.2], plan.charges.values(), strict=True):
+            assert charge == same.charges[left] <= left
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import accord
+from accord.budget import PUBLIC
 from accord.errors import BudgetError, LedgerError, SourceError
 from accord.ledger import Ledger, books, reading, store
-from accord.spec import PUBLIC
 
 KEY = "a key that only tests use"
 DATA = Path(__file__).parent / "data"

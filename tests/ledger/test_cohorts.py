@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import accord
+from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import LedgerError
 from accord.ledger import Ledger
 from accord.ledger import key as keys
 from accord.ledger.chain import START, Replay, add, encode, following, to_micro
 from accord.ledger.cohorts import Assignment, Cohort, Move, _union, assign, left_of, places, sizes
-from accord.spec import MICRO, PUBLIC, level_text
 
 NOBODY = np.zeros(0, dtype=np.int64)
 LEVELS = [0, 1, 3, 300_000, MICRO, PUBLIC]

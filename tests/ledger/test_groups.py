@@ -11,9 +11,10 @@ from noises import Fixed
 
 import accord
 from accord import release
+from accord.budget import MICRO
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, QueryError, SourceError
 from accord.ledger import Ledger
-from accord.spec import MICRO, Spec
+from accord.spec import Spec
 from accord.tables import Table
 
 KEY = "a key that only tests use"

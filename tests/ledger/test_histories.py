@@ -35,10 +35,11 @@ from strategies import summary_of
 
 import accord
 from accord import release
+from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.ledger.key import Key
-from accord.spec import MICRO, PUBLIC, Spec, level_text
+from accord.spec import Spec
 from accord.tables import Left
 
 KEY = "a key that only tests use"

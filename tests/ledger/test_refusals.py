@@ -23,9 +23,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accord
+from accord.budget import MICRO
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger, store
-from accord.spec import MICRO
 
 KEY = "a key that only tests use"
 OTHER = "another key, also for tests"

@@ -23,11 +23,11 @@ import pytest
 from engines.test_postgres import at, fill, make
 
 import accord
+from accord.budget import PUBLIC
 from accord.errors import QueryError, SourceError, SpecError
 from accord.lab.audit import reference
 from accord.mechanisms.sample import SURE
 from accord.query import Additive, Grouped
-from accord.spec import PUBLIC
 
 TYPES = {
     "id": ("text", pa.string()),

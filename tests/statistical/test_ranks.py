@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import accord
+from accord.budget import to_micro
 from accord.mechanisms import ALL
-from accord.spec import to_micro
 from accord.summary import Summary
 
 N, DATASETS = 1001, 60

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import accord
 from accord import release
+from accord.budget import MICRO, PUBLIC, to_micro
 from accord.mechanisms import pe
 from accord.noise import SECURE
-from accord.spec import MICRO, PUBLIC, to_micro
 from accord.summary import Summary
 
 PS = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(9, 10)]

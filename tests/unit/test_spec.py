@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord import Spec
+from accord.budget import LARGEST, MICRO, PUBLIC, level_text, to_float, to_micro
 from accord.errors import SpecError
-from accord.spec import LARGEST, MICRO, PUBLIC, level_text, read_tiers, to_float, to_micro
+from accord.spec import read_tiers
 
 TIERS = {"public": inf, "standard": 1.0, "strict": 0.1, "out": 0}
 RULE = "A level is a number ≥ 0 (0: opted out), or inf (public). Correct them, or leave these people out."

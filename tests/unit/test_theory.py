@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accord import Spec, theory
+from accord.budget import MICRO
 from accord.errors import PlanError
-from accord.spec import MICRO
 
 levels = st.integers(1, 20 * MICRO).map(lambda micro: micro / MICRO) | st.just(inf)
 specs = st.dictionaries(levels, st.integers(1, 10**5), min_size=1, max_size=8).map(Spec.from_groups)

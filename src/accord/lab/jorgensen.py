@@ -25,6 +25,7 @@ from math import hypot, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.budget import MICRO, IntArray, to_micro
 from accord.lab import specs
 from accord.lab.experiment import (
     Claim,
@@ -46,7 +47,7 @@ from accord.mechanisms.pe import count_scores, quantile_scores
 from accord.mechanisms.sample import probabilities
 from accord.query import Query, count, median
 from accord.release import _answer
-from accord.spec import MICRO, IntArray, Spec, to_micro
+from accord.spec import Spec
 from accord.summary import Summary
 
 RUNS = 1_000

@@ -20,6 +20,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.budget import MICRO
 from accord.lab import census
 from accord.lab.experiment import Claim, Context, Experiment, Panel, Point, Points, is_below, mean_of
 from accord.lab.functional import Moments, fit, held_out, least_squares, moments, products
@@ -29,7 +30,7 @@ from accord.mechanisms.record import Calibration
 from accord.mechanisms.regression import sensitivity, solve, weights_for
 from accord.mechanisms.sample import SURE, probabilities
 from accord.query.regression import Entry, Regression, layout
-from accord.spec import MICRO, Spec
+from accord.spec import Spec
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.float32]

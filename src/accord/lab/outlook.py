@@ -22,18 +22,19 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord import theory
+from accord import budget, theory
+from accord.budget import LARGEST, PUBLIC, IntArray, level_text, to_float
 from accord.errors import PlanError, QueryError
 from accord.mechanisms import charges, regression
 from accord.mechanisms.additive import weighted_mean
 from accord.mechanisms.rank import weighted_rank
 from accord.mechanisms.record import Task, Way
 from accord.mechanisms.sample import tried
-from accord.planning import Candidate, Plan, idle_error, plan, shared_levels
+from accord.planning import Candidate, Plan, idle_error, plan
 from accord.query import Algorithm, Count, Grouped, Mean, Query
 from accord.receipt import SCHEMA
 from accord.report.text import number
-from accord.spec import LARGEST, PUBLIC, IntArray, Spec, level_text, to_float
+from accord.spec import Spec
 
 _CLIPPING = ("affine", "rank")
 """The mechanisms that charge min(ε, τ); the simpler ones are special cases of them."""
@@ -204,7 +205,7 @@ def outlook(
 
 def task_of(plan: Plan) -> Task:
     """What mechanisms see of this plan; those whom the share leaves with nothing are not read."""
-    affordable = shared_levels(plan.spec.micro, plan.share)
+    affordable = budget.share(plan.spec.micro, plan.share)
     read = affordable > 0
     people, query = plan.spec.people[read], plan.query
     return Task(affordable[read], people, plan.spec.total, query, None, query.variance, query.blur, plan.neighbors)

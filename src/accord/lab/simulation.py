@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accord import budget
+from accord.budget import MICRO, PUBLIC, IntArray, to_micro, total_of
 from accord.errors import QueryError, SpecError
 from accord.lab.noise import Seeded
 from accord.lab.populations import Population
 from accord.lab.specs import Drawn
 from accord.mechanisms import ALL
-from accord.planning import NO_DATA, Plan, plan, plan_within, shared_levels
+from accord.planning import NO_DATA, Plan, plan, plan_within
 from accord.query import (
     Additive,
     Algorithm,
@@ -40,7 +42,7 @@ from accord.query import (
     where,
 )
 from accord.release import _draw
-from accord.spec import MICRO, PUBLIC, IntArray, Spec, to_micro, total_of
+from accord.spec import Spec
 from accord.summary import Summary
 
 FloatArray = NDArray[np.float64]
@@ -219,7 +221,7 @@ def planned(
 ) -> Plan:
     """The plan of one mechanism alone, which is faster than comparing all; t and share in millionths."""
     among = ALL if mechanism == "auto" else tuple(m for m in ALL if m.name == mechanism)
-    return plan_within(spec, query, shared_levels(spec.micro, share), mechanism, t, share, neighbors, among=among)
+    return plan_within(spec, query, budget.share(spec.micro, share), mechanism, t, share, neighbors, among=among)
 
 
 class _Plans:

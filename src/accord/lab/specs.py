@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.budget import to_micro
 from accord.errors import SpecError, did_you_mean
-from accord.spec import Spec, to_micro
+from accord.spec import Spec
 
 FloatArray = NDArray[np.float64]
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import accord
+from accord.budget import MICRO, PUBLIC, IntArray, level_text, to_float
 from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError, did_you_mean
 from accord.ledger import key as keys
 from accord.ledger.chain import Entry, encode, following
@@ -40,7 +41,7 @@ from accord.ledger.store import MIGRATIONS, Session, SQLite, open_store
 from accord.ledger.verifying import Verdict as Verdict
 from accord.ledger.verifying import examine
 from accord.planning import Plan
-from accord.spec import MICRO, PUBLIC, IntArray, Spec, level_text, to_float
+from accord.spec import Spec
 from accord.tables import Left, Table, fingerprint
 from accord.workloads import WorkloadPlan, parts_of
 

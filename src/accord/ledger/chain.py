@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import LedgerError
 from accord.ledger.cohorts import Cohort, Move, sizes
-from accord.spec import MICRO, PUBLIC, level_text
 
 START = "0" * 64
 

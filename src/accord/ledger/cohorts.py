@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from accord.spec import PUBLIC, IntArray
+from accord.budget import PUBLIC, IntArray
 
 
 @dataclass(frozen=True)

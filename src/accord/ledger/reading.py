@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from accord.budget import PUBLIC, IntArray
 from accord.ledger.chain import Entry, Replay, add, is_unbroken
 from accord.ledger.cohorts import Cohort, left_of
 from accord.ledger.store import Session
-from accord.spec import PUBLIC, IntArray
 
 _CHUNK = 2**20
 _META = ("key", "neighbors", "head")

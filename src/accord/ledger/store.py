@@ -18,8 +18,8 @@ from time import monotonic, sleep
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
+from accord.budget import PUBLIC
 from accord.errors import LedgerError
-from accord.spec import PUBLIC
 
 T = TypeVar("T")
 

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms.error import predict
 from accord.mechanisms.record import Calibration, Refused, Task, Way
 from accord.query import Additive, Count, Histogram, Mean, Sum
-from accord.spec import MICRO, PUBLIC, IntArray, total_of
 
 if TYPE_CHECKING:
     from accord.noise import Noise

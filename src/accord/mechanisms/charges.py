@@ -11,8 +11,8 @@ from math import floor, isqrt
 
 import numpy as np
 
+from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text
 from accord.mechanisms.record import Refused, Task
-from accord.spec import LARGEST, MICRO, PUBLIC, IntArray, level_text
 from accord.theory import as_floats, clip, threshold_errors
 
 

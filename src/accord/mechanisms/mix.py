@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accord.budget import MICRO, PUBLIC
 from accord.mechanisms.additive import ADDITIVE
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, few_who_count, select
 from accord.mechanisms.record import Calibration, Refused, Task, Way
 from accord.query import Additive, MeanWhere, Quantile
-from accord.spec import MICRO, PUBLIC
 from accord.theory import as_floats
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accord.budget import MICRO, PUBLIC
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.rank import ANYWHERE, RANKED
 from accord.mechanisms.record import Calibration, Refused, Task, Way
 from accord.query import Count, Max, Min, Quantile
-from accord.spec import MICRO, PUBLIC
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:

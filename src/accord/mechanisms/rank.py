@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms.additive import calibrate_by
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.record import Calibration, Task, Way
 from accord.query import Max, Min, Order, Quantile
-from accord.spec import MICRO, PUBLIC, IntArray, total_of
 
 if TYPE_CHECKING:
     from accord.noise import Noise

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accord.budget import IntArray
 from accord.query import Query
-from accord.spec import IntArray
 
 if TYPE_CHECKING:
     from accord.mechanisms.error import Prediction

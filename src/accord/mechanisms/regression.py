@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms import sample
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Task, Way
 from accord.query.regression import EXPLAINED, NOISE_LEFT, Coefficients, Q, Regression, layout
-from accord.spec import MICRO, PUBLIC, IntArray, total_of
 
 if TYPE_CHECKING:
     from accord.noise import Noise

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text, total_of
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, MISS, predict_rank, select
 from accord.mechanisms.record import Calibration, Refused, Task, Way
 from accord.query import Additive, Algorithm, Count, Histogram, Mean, MeanWhere, Quantile, Sum
 from accord.query.present import present
-from accord.spec import LARGEST, MICRO, PUBLIC, IntArray, level_text, total_of
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
+from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import AccordError
 from accord.planning import NO_DATA, Plan
 from accord.report.text import error, number
-from accord.spec import MICRO, PUBLIC, level_text
 
 if TYPE_CHECKING:
     from accord.ledger.books import Account

@@ -12,12 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from accord.budget import PUBLIC, amount_text, level_text
 from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.planning import Plan
 from accord.query import Algorithm, Coefficients, Count, Ends, Grouped, Histogram, Sum
 from accord.release import GroupedRelease, Release
-from accord.spec import PUBLIC, Spec, amount_text, level_text
+from accord.spec import Spec
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 import accord
+from accord.budget import PUBLIC
 from accord.errors import PlanError
 from accord.lab.audit import reference, worlds
 from accord.lab.audit.findings import Seen
 from accord.lab.audit.programs import Source, given
 from accord.planning import Plan
-from accord.spec import PUBLIC
 from accord.tables import Table
 
 _X: dict[str, Any] = {"column": "x", "bounds": (0, 100), "step": 1}

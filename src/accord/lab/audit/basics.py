@@ -14,6 +14,7 @@ import numpy as np
 
 import accord
 from accord import release
+from accord.budget import level_text, to_micro
 from accord.errors import QueryError
 from accord.lab.audit.cases import (
     REAL,
@@ -34,7 +35,6 @@ from accord.lab.audit.exact import Worst, compared, drawn, failing
 from accord.lab.audit.laws import Law, Leak, Tap, Words, frozen
 from accord.planning import Plan
 from accord.sampling import asked
-from accord.spec import level_text, to_micro
 from accord.workloads import parts_of
 
 _MANY = 40_000

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import accord
+from accord.budget import level_text, to_micro
 from accord.errors import PlanError
 from accord.mechanisms import ALL
 from accord.planning import Plan
 from accord.query import Query
-from accord.spec import Spec, level_text, to_micro
+from accord.spec import Spec
 from accord.workloads import WorkloadPlan
 
 NEIGHBORS = ("replace", "add-remove")

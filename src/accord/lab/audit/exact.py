@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from accord import release
+from accord.budget import to_micro
 from accord.lab.audit.cases import (
     TINY,
     People,
@@ -30,7 +31,7 @@ from accord.lab.audit.cases import (
 from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
 from accord.planning import Plan
 from accord.query import Query
-from accord.spec import Spec, to_micro
+from accord.spec import Spec
 from accord.summary import Summary
 from accord.tables import Table
 

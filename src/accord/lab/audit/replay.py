@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from accord import release
+from accord.budget import PUBLIC, to_micro
 from accord.lab.audit.cases import (
     REAL,
     Person,
@@ -28,7 +29,7 @@ from accord.lab.audit.cases import (
 from accord.lab.audit.exact import Worst, compared, drawn, failing
 from accord.lab.audit.laws import SURE, Law, Leak, Tap, frozen
 from accord.planning import Plan
-from accord.spec import PUBLIC, Spec, to_micro
+from accord.spec import Spec
 
 _PEOPLE, _LARGE = 40, 700.0
 _LEVELS = {
