@@ -8,8 +8,9 @@ Answers are drawn by the seeded noise of tests/conftest.py. Numbers are compared
 import inspect
 import json
 import os
+import sys
+from importlib import import_module
 from importlib.resources import files
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from math import inf, isclose
 from pathlib import Path
@@ -122,11 +123,13 @@ def arguments(thing):
         return "(…)"
 
 
-def test_help():
+def test_help(monkeypatch):
     """Of every command, freshly made: click keeps the first help that somebody asked a command for."""
-    found = spec_from_file_location("fresh_cli", accord.cli.__file__)
-    fresh = module_from_spec(found)
-    found.loader.exec_module(fresh)
+    monkeypatch.setattr(accord, "cli", accord.cli)  # put back afterwards
+    known = [name for name in sys.modules if name.split(".")[:2] == ["accord", "cli"]]
+    for name in known:
+        monkeypatch.delitem(sys.modules, name)
+    fresh = import_module("accord.cli")
     lines = []
 
     def tell(command, words):

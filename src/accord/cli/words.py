@@ -1,4 +1,4 @@
-"""From words on a command line to questions and levels. Only `cli.py` uses it."""
+"""From words on a command line to questions and tables."""
 
 from __future__ import annotations
 
@@ -68,6 +68,13 @@ def question(people: accord.Table, given: dict[str, Any]) -> accord.Query:
         case _:
             ask = {"median": accord.median, "min": accord.min, "max": accord.max}[statistic]
             return ask(column, bounds, **how)
+
+
+def table_of(given: dict[str, Any]) -> accord.Table:
+    """The table that the options of levels and people describe."""
+    tiers = read_tiers(given["tiers"])
+    default = given["default"] if tiers and given["default"] in tiers else as_number(given["default"])
+    return accord.table(given["source"], epsilon=given["epsilon"], tiers=tiers, default=default, user=given["user"])
 
 
 def _regression(people: accord.Table, target: str, bounds: Any, on: str | None, part: dict[str, Any]) -> accord.Query:

@@ -1,0 +1,36 @@
+"""The command `accord`, to which the other files add theirs."""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from typing import Any
+
+import click
+
+import accord
+from accord.cli.printing import refuse
+from accord.errors import AccordError
+
+
+class Refusing(click.Group):
+    """Turns what accord refuses into one line (or one JSON document) and exit code 1."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a letter that the terminal does not have costs no answer
+        return super().main(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AccordError as error:
+            refuse(error, ctx.meta.get("accord.json", False))
+            ctx.exit(1)
+
+
+@click.version_option(accord.__version__, prog_name="accord")
+@click.group(cls=Refusing, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def main() -> None:
+    """Statistics about people who each chose their own privacy level."""

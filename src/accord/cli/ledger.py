@@ -1,0 +1,112 @@
+"""Budgets that last: `accord ledger …`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import accord
+from accord.cli import words
+from accord.cli.group import main
+from accord.cli.options import json_option, level_options, plot_option
+from accord.cli.printing import answer_in, print_result, print_view, working
+
+
+@main.group()
+def ledger() -> None:
+    """Budgets that last: who has how much left, and what was done with it. URL is a file such as accord.db, or postgresql://…"""
+
+
+@ledger.command()
+@click.argument("url")
+@json_option
+def init(url: str, as_json: bool) -> None:
+    """Make a new ledger, with the key by which it knows people."""
+    answer_in(as_json)
+    made = accord.Ledger(url)
+    entries = len(made.entries())
+    print_view(
+        as_json, lambda: {"schema": 1, "ledger": made.label, "entries": entries}, "init_view", made.label, entries
+    )
+
+
+@ledger.command()
+@click.argument("url")
+@click.argument("name")
+@click.argument("source")
+@level_options
+@json_option
+def register(url: str, name: str, **given: Any) -> None:
+    """Make a table known under a NAME, or a new version of it: who is in it, and with which level."""
+    answer_in(given["as_json"])
+    books, people = accord.Ledger(url, create=False), words.table_of(given)
+    with working("reading who is in the table"):
+        made = books.register(people, name)
+    print_view(given["as_json"], lambda: {"schema": 1, **vars(made)}, "registration_view", made)
+
+
+@ledger.command()
+@click.argument("url")
+@plot_option("the budgets")
+@json_option
+def show(url: str, plot: Path | None, as_json: bool) -> None:
+    """Budgets by table and level: spent and left."""
+    answer_in(as_json)
+    accounts = accord.Ledger(url, create=False).accounts()
+    if plot is not None:
+        from accord.report.figures import draw_accounts
+
+        click.echo(f"figure: {draw_accounts(accounts, plot)}", err=True)
+    from accord.receipt import accounts_document
+
+    print_view(as_json, lambda: accounts_document(accounts), "accounts_view", accounts)
+
+
+@ledger.command()
+@click.argument("url")
+@json_option
+def history(url: str, as_json: bool) -> None:
+    """Every release that was charged: question, mechanism, charges, predicted error, time, version."""
+    answer_in(as_json)
+    made = accord.Ledger(url, create=False).history()
+    print_view(as_json, lambda: {"schema": 1, "releases": made}, "history_view", made)
+
+
+@ledger.command()
+@click.argument("url")
+@json_option
+def verify(url: str, as_json: bool) -> None:
+    """Check that no entry was changed or removed, and that the accounts follow from them. Exit code 1 if not."""
+    answer_in(as_json)
+    found = accord.Ledger(url, create=False).verify()
+    print_view(as_json, lambda: {"schema": 1, **vars(found)}, "verdict_view", found)
+    if found.problems:
+        click.get_current_context().exit(1)
+
+
+@ledger.command()
+@click.argument("url")
+def export(url: str) -> None:
+    """Every entry and account as one JSON document, which another program can check."""
+    answer_in(True)
+    made = accord.Ledger(url, create=False)
+    print_view(True, made.export, "")
+
+
+@ledger.command("accept-backup")
+@click.argument("url")
+@click.option("--why", required=True, help="The reason, in a line of text. It is booked.")
+@json_option
+def accept_backup(url: str, why: str, as_json: bool) -> None:
+    """Go on from an older copy of a ledger. What was spent since it was made is forgotten: people may lose more than they allowed."""
+    answer_in(as_json)
+    entry = accord.Ledger(url, create=False).accept_backup(why)
+
+    def view() -> Any:
+        from rich.text import Text
+
+        return Text(f"accepted, as entry {entry.seq:,}. Whatever was spent after this copy was made is forgotten.")
+
+    print_result(as_json, lambda: {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content}, view)
