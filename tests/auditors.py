@@ -26,7 +26,7 @@ from accord.budget import to_micro
 from accord.lab.audit import exact, replay
 from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
 from accord.lab.audit.laws import Added, law
-from accord.lab.noise import Seeded
+from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import ALL
 
 ASKED = ("mean", "sum", "count where", "histogram", "median", "max", "regression")
@@ -291,7 +291,7 @@ def _sampled(made, runs, rng):
 
 
 def _many(draw, runs, rng):
-    """`accord.lab.noise.Seeded`, for many runs at once."""
+    """`Seeded of the lab`, for many runs at once."""
     if not isinstance(draw, Added):
         return rng.choice(len(draw.scores), runs, p=np.exp(draw.logs)).astype(float)
     size = float(draw.scale)

@@ -20,7 +20,7 @@ from accord import budget, noise, release, tables
 from accord.budget import MICRO
 from accord.engines import gather
 from accord.engines.sql import SQL
-from accord.lab.noise import Seeded
+from accord.lab.simulation.noise import Seeded
 from accord.ledger import Ledger, books
 from accord.levels import Levels
 from accord.mechanisms import additive, pe, sample

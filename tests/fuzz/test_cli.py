@@ -292,7 +292,7 @@ def commands(draw):
     """A command that would do, with some of its words exchanged."""
     statistic = draw(st.sampled_from(STATISTICS))
     words = [
-        draw(st.sampled_from(["plan", "release", "release", "release", "compare"])),
+        draw(st.sampled_from(["plan", "release", "release", "release", "whatif"])),
         "people.parquet",
         statistic,
         *needed(statistic),

@@ -10,9 +10,9 @@ from noises import Fixed
 import accord
 from accord.budget import MICRO
 from accord.errors import SourceError
-from accord.lab import census, functional
-from accord.lab import jorgensen_regression as figure
-from accord.lab.experiment import Context
+from accord.lab.papers import census, functional
+from accord.lab.papers import jorgensen_regression as figure
+from accord.lab.papers.experiment import Context
 from accord.mechanisms.regression import sensitivity
 from accord.query.regression import Q, layout
 from accord.release import _answer

@@ -7,8 +7,8 @@ that another seed would turn it with a probability of less than 0.14 %. The slow
 import numpy as np
 import pytest
 
-from accord.lab.experiment import Claim, Context, Point, Points, all_below, is_below, is_near
-from accord.lab.reproduction import EXPERIMENTS, measure
+from accord.lab.papers.experiment import Claim, Context, Point, Points, all_below, is_below, is_near
+from accord.lab.papers.reproduction import EXPERIMENTS, measure
 
 SURE = 3.0
 IDS = (

@@ -11,10 +11,10 @@ from scipy.stats import ks_2samp
 
 import accord
 from accord.budget import MICRO, to_micro
-from accord.lab import jorgensen
-from accord.lab.experiment import Context, Point, Points
-from accord.lab.jorgensen import ALL, Setting, counts, medians
-from accord.lab.noise import Seeded
+from accord.lab.papers import jorgensen
+from accord.lab.papers.experiment import Context, Point, Points
+from accord.lab.papers.jorgensen import ALL, Setting, counts, medians
+from accord.lab.simulation.noise import Seeded
 from accord.mechanisms.sample import thin
 from accord.release import _answer
 from accord.spec import Spec

@@ -19,11 +19,11 @@ import accord
 from accord import theory
 from accord.budget import MICRO, PUBLIC
 from accord.errors import AccordError, PlanError, QueryError
-from accord.lab import outlook as module
-from accord.lab import outlook_views
-from accord.lab.outlook import outlook
-from accord.lab.outlook_views import draw, view
-from accord.lab.specs import jorgensen, log_uniform
+from accord.lab.simulation.specs import jorgensen, log_uniform
+from accord.lab.whatif import outlook as module
+from accord.lab.whatif import views as outlook_views
+from accord.lab.whatif.outlook import outlook
+from accord.lab.whatif.views import draw, view
 from accord.planning import NEIGHBORS
 from accord.query import Algorithm
 from accord.receipt import to_json

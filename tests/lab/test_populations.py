@@ -16,7 +16,7 @@ from scipy import integrate, stats
 import accord
 from accord.errors import AccordError, QueryError, SourceError, SpecError
 from accord.lab import Drawn, specs
-from accord.lab.populations import bernoulli, beta, column, lognormal, normal, uniform
+from accord.lab.simulation.populations import bernoulli, beta, column, lognormal, normal, uniform
 
 ALPHA = 1e-4
 SMOOTH = {

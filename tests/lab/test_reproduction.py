@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from accord.cli import main
 from accord.errors import AccordError
-from accord.lab import page, reproduction
-from accord.lab.reproduction import EXPERIMENTS, reproduce, wanted
+from accord.lab.papers import page, reproduction
+from accord.lab.papers.reproduction import EXPERIMENTS, reproduce, wanted
 
 
 def results(ids, **how):

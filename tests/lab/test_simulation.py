@@ -21,10 +21,11 @@ from strategies import specs
 
 import accord
 from accord.errors import AccordError, PlanError, QueryError, SpecError
-from accord.lab import Drawn, Population, populations, simulate, simulation
+from accord.lab import Drawn, Population, populations, simulate
 from accord.lab import specs as lab_specs
-from accord.lab.noise import Seeded
-from accord.lab.simulation import by_twin, cells, summarise, twin
+from accord.lab.simulation import simulate as simulating
+from accord.lab.simulation.noise import Seeded
+from accord.lab.simulation.simulate import by_twin, cells, draw_values, summarise, twin
 from accord.mechanisms import ALL
 from accord.noise import SECURE
 from accord.release import _answer
@@ -504,7 +505,7 @@ def test_a_seed_is_one_simulation(mechanism, levels):
     ids=["two", "public", "drawn"],
 )
 def test_batches_do_not_change_the_law(monkeypatch, people_at_once, levels):
-    monkeypatch.setattr(simulation, "_BATCH", people_at_once)
+    monkeypatch.setattr(simulating, "_BATCH", people_at_once)
     runs = 500
     made = simulate("affine", accord.mean("x", (0, 1), std=sqrt(1 / 12)), levels, populations.uniform(), runs, 16)
     assert made.answers.shape == made.errors.shape == (runs,)
@@ -524,7 +525,7 @@ def test_one_run_is_enough():
 
 def level_means(population, correlation, levels, runs=500):
     """Measured: the mean of each level's values, and how sure that is."""
-    drawn = simulation._draw_values(population, rng(99), (runs, levels.total), correlation, rng(98))
+    drawn = draw_values(population, rng(99), (runs, levels.total), correlation, rng(98))
     starts = np.cumsum(levels.people) - levels.people
     each = np.add.reduceat(drawn, starts, axis=1) / levels.people
     return each.mean(axis=0), each.std(axis=0) / sqrt(runs)
@@ -558,7 +559,7 @@ def test_minimum_has_no_bias_whatever_the_levels():
 
 @pytest.mark.parametrize("correlation", [-0.9, -0.3, 0.3, 0.9])
 def test_a_correlation_is_of_normal_scores(correlation):
-    drawn = simulation._draw_values(populations.lognormal(), rng(1), (300, 500), correlation, rng(3))
+    drawn = draw_values(populations.lognormal(), rng(1), (300, 500), correlation, rng(3))
     places = stats.norm.ppf((np.arange(500) + 0.5) / 500)
     found = np.mean([np.corrcoef(np.log(row), places)[0, 1] for row in drawn])
     assert found == pytest.approx(correlation, abs=0.015)
@@ -568,7 +569,7 @@ def test_a_correlation_is_of_normal_scores(correlation):
 @pytest.mark.parametrize("population", [populations.uniform(), populations.bernoulli(0.3)], ids=str)
 def test_a_correlation_moves_people_and_changes_nobody(population, correlation):
     """All the values of a run, taken together, are a draw from the population; at ±1 they are in order."""
-    drawn = simulation._draw_values(population, rng(2), (200, 100), correlation, rng(4))
+    drawn = draw_values(population, rng(2), (200, 100), correlation, rng(4))
     assert drawn.mean() == pytest.approx(population.mean(0, 1), abs=5 * population.std(0, 1) / sqrt(20_000))
     assert drawn.mean(axis=1).std() == pytest.approx(population.std(0, 1) / 10, rel=0.3)
     if abs(correlation) == 1:

@@ -11,7 +11,7 @@ from planted import PLANTED
 
 from accord.lab.audit.cases import NEIGHBORS
 from accord.lab.audit.empirical import numbers
-from accord.lab.noise import Seeded
+from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import ALL
 
 DOCS = Path(__file__).parents[2] / "docs" / "audit.md"

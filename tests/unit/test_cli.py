@@ -236,6 +236,13 @@ def test_version():
     assert run("version").stdout.strip() == accord.__version__
 
 
+def test_whatif_answers_to_its_former_name():
+    words = (PEOPLE, *MEAN, *LEVELS)
+    assert document("compare", *words) == document("whatif", *words)
+    listed = run("--help").stdout
+    assert "whatif" in listed and "compare" not in listed
+
+
 def test_every_command_has_help():
     for name, command in main.commands.items():
         assert command.help, name

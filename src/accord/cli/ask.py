@@ -69,12 +69,12 @@ def release(**given: Any) -> None:
 
 @main.command()
 @table_options
-def compare(**given: Any) -> None:
+def whatif(**given: Any) -> None:
     """Look ahead, from the levels alone: mechanisms, thresholds, what personal levels buy, and what if a tier moved."""
-    from accord.lab import outlook, outlook_views
+    from accord.lab.whatif import outlook, views
 
     if given["mechanism"] != "auto" or given["t"] is not None:
-        raise click.UsageError("compare looks at every mechanism and every t. Leave --mechanism and --t out.")
+        raise click.UsageError("whatif looks at every mechanism and every t. Leave --mechanism and --t out.")
     people, query = _opened(given)
     ledger = _open_ledger(given)
     with working("reading the levels"):
@@ -83,8 +83,13 @@ def compare(**given: Any) -> None:
         share = 1.0 if given["share"] is None else given["share"]
         made = outlook.outlook(spec, query, share, people.neighbors, notes)
     if given["plot"] is not None:
-        click.echo(f"figure: {outlook_views.draw(made, given['plot'])}", err=True)
-    print_result(given["as_json"], made.describe, lambda: outlook_views.view(made))
+        click.echo(f"figure: {views.draw(made, given['plot'])}", err=True)
+    print_result(given["as_json"], made.describe, lambda: views.view(made))
+
+
+main.add_command(  # what it was called before
+    click.Command("compare", callback=whatif.callback, params=whatif.params, help=whatif.help, hidden=True)
+)
 
 
 def _opened(given: dict[str, Any]) -> tuple[accord.Table, accord.Query]:

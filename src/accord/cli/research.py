@@ -114,7 +114,7 @@ def reproduce(
     ids: tuple[str, ...], runs: int | None, out: Path, jobs: int | None, seed: int, data: Path | None, as_json: bool
 ) -> None:
     """Redraw the papers' figures and tables, and say where they are met. Without an ID, list them."""
-    from accord.lab import page, reproduction
+    from accord.lab.papers import page, reproduction
     from accord.report.figures import pyplot
 
     answer_in(as_json)

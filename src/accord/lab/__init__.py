@@ -13,16 +13,16 @@
 from importlib import import_module
 from typing import Any
 
-from accord.lab import populations, specs
-from accord.lab.comparison import Comparison, compare
-from accord.lab.populations import Population
-from accord.lab.simulation import Simulation, simulate
-from accord.lab.specs import Drawn
+from accord.lab.simulation import populations, specs
+from accord.lab.simulation.comparison import Comparison, compare
+from accord.lab.simulation.populations import Population
+from accord.lab.simulation.simulate import Simulation, simulate
+from accord.lab.simulation.specs import Drawn
 
 
 def __getattr__(name: str) -> Any:
     if name in ("reproduce", "wanted", "EXPERIMENTS"):  # with all experiments, when they are needed
-        from accord.lab import reproduction
+        from accord.lab.papers import reproduction
 
         return getattr(reproduction, name)
     if name == "audit":

@@ -15,9 +15,9 @@ from rich.text import Text
 import accord
 from accord.errors import AccordError
 from accord.lab import html
-from accord.lab.experiment import Claim
-from accord.lab.figures import draw_experiment
-from accord.lab.reproduction import EXPERIMENTS, Result
+from accord.lab.papers.experiment import Claim
+from accord.lab.papers.figures import draw_experiment
+from accord.lab.papers.reproduction import EXPERIMENTS, Result
 
 _PAPERS = {
     "J": "Jorgensen, Yu, Cormode 2015. Conservative or liberal? Personalized differential privacy. ICDE.",

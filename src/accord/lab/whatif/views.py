@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from accord.budget import MICRO, PUBLIC, level_text
-from accord.lab.outlook import Curve, Gain, Move, Outlook, short, task_of
+from accord.lab.whatif.outlook import Curve, Gain, Move, Outlook, short, task_of
 from accord.planning import Plan, idle_error
 from accord.report import figures
 from accord.report.text import _row, _table, error, number, plan_view

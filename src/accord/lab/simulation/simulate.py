@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from accord import budget
 from accord.budget import MICRO, PUBLIC, IntArray, to_micro, total_of
 from accord.errors import QueryError, SpecError
-from accord.lab.noise import Seeded
-from accord.lab.populations import Population
-from accord.lab.specs import Drawn
+from accord.lab.simulation.noise import Seeded
+from accord.lab.simulation.populations import Population
+from accord.lab.simulation.specs import Drawn
 from accord.mechanisms import ALL
 from accord.planning import NO_DATA, Plan, plan, plan_within
 from accord.query import (
@@ -184,7 +184,7 @@ def simulate(
     batch = max(1, min(runs, _BATCH // plans.people))
     for start in range(0, runs, batch):
         size = min(batch, runs - start)
-        values = _draw_values(population, rng, (size, plans.people), correlation, shuffling)
+        values = draw_values(population, rng, (size, plans.people), correlation, shuffling)
         found = _answers(plans, cells(plans.query, values), rng)
         answers.append(found)
         errors.append(_off(plans.query, found, truth, population))
@@ -261,7 +261,7 @@ class _Plans:
         return made
 
 
-def _draw_values(
+def draw_values(
     population: Population,
     rng: np.random.Generator,
     shape: tuple[int, int],

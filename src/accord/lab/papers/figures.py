@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accord.lab.experiment import Experiment, Panel, Points
+from accord.lab.papers.experiment import Experiment, Panel, Points
 from accord.report.figures import pyplot, save
 
 # Okabe and Ito's palette, each with a marker of its own: told apart by colour-blind readers and in grey print

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accord.lab.experiment import Claim, Context, Experiment, Panel, Point, Points, is_true
+from accord.lab.papers.experiment import Claim, Context, Experiment, Panel, Point, Points, is_true
 from accord.spec import Spec
 from accord.theory import gain
 

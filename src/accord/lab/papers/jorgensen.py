@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.budget import MICRO, IntArray, to_micro
-from accord.lab import specs
-from accord.lab.experiment import (
+from accord.lab.papers.experiment import (
     Claim,
     Context,
     Experiment,
@@ -41,8 +40,9 @@ from accord.lab.experiment import (
     mean_of,
     rmse_point,
 )
-from accord.lab.noise import Seeded
-from accord.lab.simulation import planned
+from accord.lab.simulation import specs
+from accord.lab.simulation.noise import Seeded
+from accord.lab.simulation.simulate import planned
 from accord.mechanisms.pe import count_scores, quantile_scores
 from accord.mechanisms.sample import probabilities
 from accord.query import Query, count, median

@@ -18,8 +18,8 @@ from zlib import crc32
 import numpy as np
 
 from accord.errors import AccordError, did_you_mean
-from accord.lab import chaudhuri, cyffers, ferrando, jorgensen, jorgensen_regression
-from accord.lab.experiment import Claim, Context, Experiment, Point, Points
+from accord.lab.papers import chaudhuri, cyffers, ferrando, jorgensen, jorgensen_regression
+from accord.lab.papers.experiment import Claim, Context, Experiment, Point, Points
 from accord.lab.processes import shared
 
 EXPERIMENTS: dict[str, Experiment] = {

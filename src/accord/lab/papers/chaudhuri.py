@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord.lab.experiment import (
+from accord.lab.papers.experiment import (
     Claim,
     Context,
     Experiment,
@@ -20,10 +20,10 @@ from accord.lab.experiment import (
     is_near,
     mse_point,
 )
-from accord.lab.populations import beta
-from accord.lab.published import DIVIDES, keep_probabilities, sampled_mean
-from accord.lab.simulation import Law, planned, twin
-from accord.lab.specs import log_uniform, two_groups
+from accord.lab.papers.published import DIVIDES, keep_probabilities, sampled_mean
+from accord.lab.simulation.populations import beta
+from accord.lab.simulation.simulate import Law, planned, twin
+from accord.lab.simulation.specs import log_uniform, two_groups
 from accord.spec import Spec
 
 _NAMES = {"ADPM": "affine", "PropDPM": "proportional", "LDPE": "mix", "FME": "fallah", "UNI": "minimum"}

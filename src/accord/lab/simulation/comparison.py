@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from accord.errors import QueryError
-from accord.lab.figures import LOOKS
-from accord.lab.populations import Population
-from accord.lab.simulation import Simulation, simulate
-from accord.lab.specs import Drawn
+from accord.lab.papers.figures import LOOKS
+from accord.lab.simulation.populations import Population
+from accord.lab.simulation.simulate import Simulation, simulate
+from accord.lab.simulation.specs import Drawn
 from accord.query import Query
 from accord.report.figures import CHOSEN, OTHER, pyplot, save
 from accord.spec import Spec

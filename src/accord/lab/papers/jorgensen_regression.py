@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.budget import MICRO
-from accord.lab import census
-from accord.lab.experiment import Claim, Context, Experiment, Panel, Point, Points, is_below, mean_of
-from accord.lab.functional import Moments, fit, held_out, least_squares, moments, products
-from accord.lab.simulation import planned
-from accord.lab.specs import jorgensen
+from accord.lab.papers import census
+from accord.lab.papers.experiment import Claim, Context, Experiment, Panel, Point, Points, is_below, mean_of
+from accord.lab.papers.functional import Moments, fit, held_out, least_squares, moments, products
+from accord.lab.simulation.simulate import planned
+from accord.lab.simulation.specs import jorgensen
 from accord.mechanisms.record import Calibration
 from accord.mechanisms.regression import sensitivity, solve, weights_for
 from accord.mechanisms.sample import SURE, probabilities
@@ -435,7 +435,7 @@ def _claims_d(points: Points) -> list[Claim]:
 
 WARNING = "Columns are coded with declared bounds, income with 0 to 200,000; the authors' program takes the least and the largest value in the data instead, which is not private."
 NOTES = (
-    "The paper's census sample is not public here: people are drawn by accord.lab.census, whose laws are stated there; a file in its place is used with as many of the twelve columns as it has.",
+    "The paper's census sample is not public here: people are drawn by accord.lab.papers.census, whose laws are stated there; a file in its place is used with as many of the twelve columns as it has.",
     "The functional mechanism is run as in its authors' program: sensitivity 2d² + 4d, noise on the whole matrix, which is then averaged with its transpose, a ridge of four standard deviations.",
     "Points are medians over the runs: an eigenvalue next to 0 makes errors so large that their mean is not finite and grows with the number of runs.",
     "A run keeps the same people for all five folds, with new noise for each; folds are drawn for every 25 runs (10 where not everyone takes part). Neither changes the law of a fold's error.",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord.lab.experiment import (
+from accord.lab.papers.experiment import (
     Claim,
     Context,
     Experiment,
@@ -22,9 +22,9 @@ from accord.lab.experiment import (
     mean_of,
     rmse_point,
 )
-from accord.lab.noise import Seeded
-from accord.lab.published import DIVIDES, HALF, keep_probabilities, mixing_weights, sampled_mean
-from accord.lab.simulation import cells, planned, summarise, twin
+from accord.lab.papers.published import DIVIDES, HALF, keep_probabilities, mixing_weights, sampled_mean
+from accord.lab.simulation.noise import Seeded
+from accord.lab.simulation.simulate import cells, planned, summarise, twin
 from accord.release import _draw
 from accord.spec import Spec
 

@@ -1,0 +1,1 @@
+"""How well mechanisms do on people who are drawn again and again. Seeded, for research; never for releases."""

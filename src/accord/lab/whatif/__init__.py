@@ -1,0 +1,1 @@
+"""Look ahead on one's own levels, before any value is read: `accord whatif`."""
