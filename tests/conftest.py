@@ -5,6 +5,7 @@ generator that is seeded by the test's own name; tests of where the noise comes 
 draws the same examples each time. ACCORD_TEST_SEED=2 gives all of them other numbers, to see how much luck is in them.
 """
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ import accord.noise
 
 settings.register_profile("patient", deadline=None, derandomize=SEED is None)  # a busy machine is no failure
 settings.load_profile("patient")
+
+
+def pytest_configure(config):
+    """Tests that press Ctrl-C can, also where a shell has started them in the background and lets them ignore it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
