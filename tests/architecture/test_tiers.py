@@ -16,3 +16,11 @@ def test_every_name_is_a_test(file):
     assert set(THINNED[file]) - {"*"} <= names
     tests = {name for name in names if name.startswith("test_")}
     assert tests - {name for name, every in THINNED[file].items() if every == 0}
+
+
+def test_one_process_has_all_that_needs_spark(request):
+    """A cluster takes long to start. (pytest-xdist 3.8 does not group tests under pytest 9.2, and says nothing.)"""
+    if not hasattr(request.config, "workerinput"):
+        pytest.skip("there is one process")
+    needing = [item.nodeid for item in request.session.items if item.get_closest_marker("spark")]
+    assert all(name.endswith("@spark") for name in needing)
