@@ -302,7 +302,7 @@ def the_tail_of_the_noise_cut_off(monkeypatch):
 
 @bug
 def a_choice_without_its_coin(monkeypatch):
-    changed(monkeypatch, SECURE, "choose", "if _exp_coin(int(gaps[index]) % scale, scale):", "if True:")
+    changed(monkeypatch, SECURE, "choose", "if _exp_coin(int(gaps[run]) % scale, scale):", "if True:")
 
 
 @bug

@@ -22,6 +22,7 @@ that is the whole privacy argument of the additive mechanisms.
 With g_i = (max score − score_i)/scale ≥ 0, split g_i = m_i + f_i into a whole part and a rest below 1. A whole part m is drawn with
 probability ∝ n_m·exp(−m), n_m being the number of indices that have it; then one of them, uniformly; it is kept with probability
 exp(−f_i) ≥ 1/e, by the coin above, else all is drawn again. So index i is drawn with probability ∝ n_m·exp(−m)·(1/n_m)·exp(−f_i) = exp(−g_i).
+Neighboring indices with one score have one m and one f: they are looked at together, as a run, and the uniform index tells which run it is in.
 The whole part is drawn by inverting its distribution function with interval arithmetic: a uniform number of which only the first bits
 are drawn is compared with bounds of exp(−m) from `decimal`, whose exp is correctly rounded; where the bounds do not decide, more bits are
 drawn and the bounds made tighter. No decision ever rests on a rounded number.
@@ -78,17 +79,24 @@ class _Secure:
         """An index with probability ∝ exp(score/scale). Scores: an array of whole numbers, of 64 bits or Python's own."""
         if scale <= 0 or len(scores) == 0:
             raise ValueError("a choice needs a positive scale and something to choose from")
+        starts = np.append(0, np.flatnonzero(scores[1:] != scores[:-1]) + 1)  # runs of one score are looked at once
+        sizes, scores = np.diff(starts, append=len(scores)), scores[starts]
         if int(scores.max()) - int(scores.min()) >= 2**63:
             scores = scores.astype(object)
         gaps = scores.max() - scores
         wholes = gaps // scale
-        exponents, counts = np.unique(wholes, return_counts=True)
+        exponents, kind = np.unique(wholes, return_inverse=True)
+        counts = np.zeros(exponents.size, dtype=np.int64)
+        np.add.at(counts, kind, sizes)
         while True:
-            m = exponents[_by_weight(exponents, counts)]
-            members = np.flatnonzero(wholes == m)
-            index = int(members[secrets.randbelow(members.size)])
-            if _exp_coin(int(gaps[index]) % scale, scale):
-                return index
+            k = _by_weight(exponents, counts)
+            runs = np.flatnonzero(kind == k)
+            ends = np.cumsum(sizes[runs])
+            member = secrets.randbelow(int(counts[k]))
+            place = int(np.searchsorted(ends, member, side="right"))
+            run = runs[place]
+            if _exp_coin(int(gaps[run]) % scale, scale):
+                return int(starts[run] + sizes[run] + member - ends[place])
 
     def words(self, count: int) -> Any:
         """So many uniform whole numbers below 2⁶³."""

@@ -19,6 +19,7 @@ import opendp.prelude as dp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from noises import SEEDED
 from scipy import stats
 
 from accord import noise
@@ -296,6 +297,29 @@ def test_a_member_of_the_whole_part_is_taken_uniformly_and_kept_by_its_rest(monk
         monkeypatch.setattr(noise, "_exp_coin", coin)
         assert noise.SECURE.choose(scores, scale) == members[-1]
         assert asked == [(gaps[members[-1]] % scale, scale)] * 2
+
+
+def point_by_point(scores, scale):
+    """The same choice without runs of equal scores."""
+    gaps = scores.max() - scores
+    wholes = gaps // scale
+    exponents, counts = np.unique(wholes, return_counts=True)
+    while True:
+        members = np.flatnonzero(wholes == exponents[noise._by_weight(exponents, counts)])
+        index = int(members[noise.secrets.randbelow(members.size)])
+        if noise._exp_coin(int(gaps[index]) % scale, scale):
+            return index
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_runs_of_equal_scores_are_chosen_from_as_their_points(name):
+    """On the same random integers."""
+    scores, scale, _ = VECTORS[name]
+    drawn = []
+    for choose in (noise.SECURE.choose, point_by_point):
+        SEEDED.seed(name)
+        drawn.append([choose(scores, scale) for _ in range(50)])
+    assert drawn[0] == drawn[1]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from math import erfc, exp, inf, isinf, log, pi, sqrt
 
 import numpy as np
@@ -105,6 +106,7 @@ def predict(task: Task, calibration: Calibration) -> Prediction:
     )
 
 
+@lru_cache(maxsize=1024)  # thousands of groups may have one error
 def half_width(s: float, b: float, alpha: float) -> float:
     """h with P(|N(0, s²) + Lap(b)| > h) = alpha.
 

@@ -133,12 +133,15 @@ def select(weights: Any, p: Fraction, noise: Noise, scale: int | None, neighbors
     Under add-remove a score moves by at most max(p, 1 − p) times a charge, because W moves with it, and the scale is so much smaller.
     """
     a, b = p.numerator, p.denominator
-    total = int(weights.sum())
-    if b * total >= 2**62:
-        weights = weights.astype(object)
-    up_to = np.cumsum(weights)
-    below, above = up_to - weights, total - up_to
-    scores = -np.maximum(np.maximum(b * below - a * total, b * above - (b - a) * total), 0)
+    there = np.flatnonzero(weights)  # all points between two of them have one score
+    total = int(weights[there].sum())
+    own = np.zeros(2 * there.size + 1, dtype=object if b * total >= 2**62 else np.int64)
+    own[1::2] = weights[there]
+    up_to = np.cumsum(own)
+    below, above = up_to - own, total - up_to
+    sizes = np.ones(own.size, dtype=np.int64)
+    sizes[::2] = np.diff(there, prepend=-1, append=weights.size) - 1
+    scores = np.repeat(-np.maximum(np.maximum(b * below - a * total, b * above - (b - a) * total), 0), sizes)
     if scale is None:
         best = np.flatnonzero(scores == scores.max())
         return int(best[best.size // 2])

@@ -115,15 +115,23 @@ class PresentMean(Mean):
         return float(self.low), float(self.high)
 
     def finish(self, found: Sequence[Fraction], people: int) -> Answer:
-        above, below = found
-        if above + below <= 0:  # hardly anyone is there
+        above, both, _ = _over_one(found)
+        if both <= 0:  # hardly anyone is there
             return self.middle(people)
-        inside = min(Fraction(1), max(Fraction(0), above / (above + below)))
+        inside = Fraction(min(both, max(0, above)), both)
         return float(self.low + (self.high - self.low) * inside)
 
     def stretched(self, found: Sequence[Fraction]) -> float | None:
-        there = float(sum(found) / self.span)
+        _, both, denominator = _over_one(found)
+        there = both / (denominator * self.span)
         return 1 / there if there > 0.01 else None
+
+
+def _over_one(found: Sequence[Fraction]) -> tuple[int, int, int]:
+    """The first of two fractions and their sum, over one denominator: whole numbers, because there may be thousands of groups."""
+    first, second = found
+    above = first.numerator * second.denominator
+    return above, above + second.numerator * first.denominator, first.denominator * second.denominator
 
 
 @dataclass(frozen=True)
