@@ -1,15 +1,20 @@
 """How long ten thousand groups and a million levels take, step by step, beside DuckDB's own GROUP BY of the same columns.
 
-python bench/many.py                          20,000 people in 10,000 groups; a million people who all have another level
+python bench/many.py                          20,000 people in 10,000 private groups, 100,000 in 1,000 public ones; a million people who all have another level
 python bench/many.py --keys 1000 --levels 100000
+python bench/many.py --spark                  10,000 private groups of 100,000 people, on all cores of this machine
+python bench/many.py --postgres 'postgresql://user@host/database?'    the same there, in a table of its own that is dropped again
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
+import sys
 from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -17,6 +22,7 @@ import duckdb
 import numpy as np
 
 import accord
+from accord.engines.spark import java_home
 
 
 def timed(name: str, call: Callable[[], Any]) -> Any:
@@ -26,29 +32,91 @@ def timed(name: str, call: Callable[[], Any]) -> Any:
     return made
 
 
-def groups(count: int) -> None:
-    """Counts and means by key, with `user=`: plan, release, text and receipt."""
-    draw, people = np.random.default_rng(1), 2 * count
-    keys = [f"k{j}" for j in range(count)]
-    data = {
-        "id": np.arange(people),
-        "x": draw.uniform(0, 1, people),
-        "w": np.array(keys, dtype=object)[draw.integers(0, count, people)],
-        "e": draw.choice([0.1, 1.0], people),
+def people(count: int, keys: list[str]) -> dict[str, Any]:
+    """So many people, in groups at random."""
+    draw = np.random.default_rng(1)
+    return {
+        "id": np.arange(count),
+        "x": draw.uniform(0, 1, count),
+        "w": np.array(keys, dtype=object)[draw.integers(0, len(keys), count)],
+        "e": draw.choice([0.1, 1.0], count),
     }
-    con = duckdb.connect()
-    con.register("people", data)
-    timed("GROUP BY key (DuckDB)", lambda: con.execute("SELECT w, avg(x) FROM people GROUP BY w").fetchall())
-    for query in (
-        accord.count(by="w", keys=keys),
-        accord.mean("x", bounds=(0, 1), by="w", keys=keys),
-    ):
-        table, start = accord.table(data, epsilon="e", user="id"), perf_counter()
-        plan = timed(f"{query.statistic}: plan", lambda t=table, q=query: t.plan(q, "minimum"))
+
+
+def asked(keys: list[str], *statistics: str, **how: Any) -> dict[str, Any]:
+    """Counts, means and medians by key."""
+    numbers = {"bounds": (0, 1), "by": "w", "keys": keys, **how}
+    made = {
+        "count": accord.count(by="w", keys=keys, **how),
+        "mean": accord.mean("x", **numbers),
+        "median": accord.median("x", **numbers),
+    }
+    return {name: made[name] for name in statistics}
+
+
+def steps(source: Any, queries: dict[str, Any], aim: str = "") -> None:
+    """Plan, release, text and receipt, with `user=`."""
+    for name, query in queries.items():
+        table, start = accord.table(source, epsilon="e", user="id"), perf_counter()
+        plan = timed(f"{name}: plan", lambda t=table, q=query: t.plan(q, "minimum"))
         made = timed("release", lambda t=table, p=plan: t.release(p))
         timed("text", lambda m=made: str(m))
         timed("receipt", lambda m=made: json.dumps(m.receipt()))
-        print(f"{'in all (aim 3)':<44}{perf_counter() - start:>9.2f} s")
+        print(f"{f'in all{aim}':<44}{perf_counter() - start:>9.2f} s")
+
+
+def groups(count: int) -> None:
+    """Private groups, of two people each; a tenth as many for medians, and, of a hundred people each, for public groups."""
+    keys, few = ([f"k{j}" for j in range(size)] for size in (count, max(1, count // 10)))
+    data = people(2 * count, keys)
+    con = duckdb.connect()
+    con.register("people", data)
+    timed("GROUP BY key (DuckDB)", lambda: con.execute("SELECT w, avg(x) FROM people GROUP BY w").fetchall())
+    print(f"-- {len(keys):,} private groups")
+    steps(data, asked(keys, "count", "mean"), " (aim 3)")
+    print(f"-- {len(few):,} private groups")
+    steps(people(2 * count, few), asked(few, "median"), " (aim 3)")
+    print(f"-- {len(few):,} public groups")
+    steps(people(10 * count, few), asked(few, "mean", "median", membership="public"))
+
+
+def on_spark(count: int) -> None:
+    """Private groups, of ten people each."""
+    os.environ.setdefault("JAVA_HOME", str(java_home()))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyspark.sql import SparkSession
+
+    keys = [f"k{j}" for j in range(count)]
+    with TemporaryDirectory() as folder:
+        pq.write_table(pa.table(people(10 * count, keys)), f"{folder}/people.parquet")
+        spark = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false").getOrCreate()
+        spark.sparkContext.setLogLevel("ERROR")
+        frame = spark.read.parquet(f"{folder}/people.parquet")
+        timed("GROUP BY key (Spark)", lambda: frame.groupBy("w").avg("x").collect())
+        print(f"-- {count:,} private groups")
+        steps(frame, asked(keys, "count", "mean"))
+
+
+def on_postgres(count: int, url: str) -> None:
+    """Private groups, of ten people each."""
+    import psycopg
+
+    keys, name = [f"k{j}" for j in range(count)], "accord_bench_many"
+    data = people(10 * count, keys)
+    with psycopg.connect(url.rstrip("?&"), autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE {name} (id bigint, x double precision, w text, e double precision)")
+        try:
+            with connection.cursor().copy(f"COPY {name} FROM STDIN") as rows:
+                for row in zip(*(column.tolist() for column in data.values()), strict=True):
+                    rows.write_row(row)
+            mean = f"SELECT w, avg(x) FROM {name} GROUP BY w"
+            timed("GROUP BY key (PostgreSQL)", lambda: connection.execute(mean).fetchall())
+            print(f"-- {count:,} private groups")
+            steps(f"{url}{'&' if '?' in url and url[-1] not in '?&' else ''}table={name}", asked(keys, "count", "mean"))
+        finally:
+            connection.execute(f"DROP TABLE {name}")
 
 
 def levels(count: int) -> None:
@@ -64,9 +132,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--levels", type=int, default=1_000_000)
+    parser.add_argument("--spark", action="store_true")
+    parser.add_argument("--postgres", metavar="URL")
     options = parser.parse_args()
-    groups(options.keys)
-    levels(options.levels)
+    if options.spark:
+        on_spark(options.keys)
+    elif options.postgres:
+        on_postgres(options.keys, options.postgres)
+    else:
+        groups(options.keys)
+        levels(options.levels)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

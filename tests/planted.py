@@ -313,7 +313,7 @@ def values_below_the_upper_bound_go_beyond_it(monkeypatch):
 @bug
 def people_outside_the_roster_are_read(monkeypatch):
     changed(
-        monkeypatch, tables.Table, "_aggregate", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
+        monkeypatch, tables.Table, "_summarise", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
     )  # fmt: skip
     changed(
         monkeypatch, tables.Table, "_summed", "np.searchsorted(spec.micro, micro)",

@@ -189,9 +189,10 @@ def the_level_of_a_public_group_is_that_of_its_rows(monkeypatch):
     """Somebody's strictest row lies outside of the group."""
     good = gather.gathered
 
-    def bad(sql, source, user, level, query, columns, part="0", within=None):
-        inside = source if within is None else sql.within(source, within)
-        return good(sql, inside, user, level, query, columns, part, within)
+    def bad(sql, source, user, level, query, columns, part="0", within=None, group=None):
+        own = within if group is None else f"({group}) IS NOT NULL"
+        inside = source if own is None else sql.within(source, own)
+        return good(sql, inside, user, level, query, columns, part, within, group)
 
     monkeypatch.setattr(gather, "gathered", bad)
 

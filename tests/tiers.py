@@ -8,6 +8,7 @@ import pytest
 
 THINNED = {
     "docs/test_docs.py": {"test_the_examples_of_the_labs_page_run": 0},
+    "engines/test_many_keys.py": {"test_many_keys_in_spark": 3, "test_many_keys_in_postgresql": 2},
     "engines/test_patience.py": {"test_ctrl_c_stops_the_query_and_leaves_the_ledger_right": 0},
     "engines/test_people.py": {
         "*": 3,

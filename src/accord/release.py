@@ -17,7 +17,7 @@ from accord.mechanisms import ALL
 from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, idle_error, refuse_arguments
-from accord.query import Algorithm, Answer, Count, Grouped, Interval, Order, Query, Workload
+from accord.query import Algorithm, Answer, Count, Grouped, Interval, Order, Part, Query, Workload
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan, parts_of
 
@@ -254,7 +254,10 @@ def _release_groups(table: Table, decided: GroupedPlan, ledger: Ledger | None) -
         _refuse_by_row(group, plan)
     made: dict[Any, Release | None] = dict.fromkeys(decided.plans)
     if ledger is None:
-        return GroupedRelease(decided, made | {key: _carry_out_one(*one, None, None) for key, one in asked.items()})
+        read = _read_groups(table, decided.query.part, asked)
+        for key, (group, plan) in asked.items():
+            made[key] = _carry_out_one(group, plan, None, None, read=read.get(key))
+        return GroupedRelease(decided, made)
     ledger._register_groups(table, {decided.query.part.name(key): group for key, (group, _) in asked.items()})
     held = ledger._reserve_all(list(asked.values()))
     with _charged(ledger, held):
@@ -266,6 +269,22 @@ def _release_groups(table: Table, decided: GroupedPlan, ledger: Ledger | None) -
         assert answer is not None
         made[key] = replace(answer, booked=_settled(ledger, one, [answer.receipt()]))
     return GroupedRelease(decided, made)
+
+
+def _read_groups(table: Table, part: Part, asked: Mapping[Any, tuple[Table, Plan]]) -> dict[Any, list[Summary]]:
+    """The integers that the plans of public groups need: one scan for all plans that need the same. Not of those that choose rows."""
+    alike: dict[tuple[Query, bool], dict[int, Any]] = {}
+    for place, key in enumerate(part.keys or (None,)):
+        plan = asked[key][1] if key in asked else None
+        if plan is not None and plan.mechanism not in NO_DATA and not _by_row(plan):
+            way = _mechanism(plan).way(_inner(plan.query))
+            alike.setdefault((plan.query, way.by_cell), {})[place] = key
+    read: dict[Any, list[Summary]] = {}
+    for (query, by_cell), keys in alike.items():
+        groups = {place: asked[key][0] for place, key in keys.items()}
+        found = table._summaries_of_groups(part, query, by_cell, groups)
+        read |= {keys[place]: summaries for place, summaries in found.items()}
+    return read
 
 
 def _refuse_by_row(table: Table, decided: Plan | WorkloadPlan) -> None:
@@ -331,13 +350,19 @@ def _carry_out(
 
 
 def _carry_out_one(
-    table: Table, decided: Plan, left: Left | None, summary: Summary | None, noise: Noise | None = None
+    table: Table,
+    decided: Plan,
+    left: Left | None,
+    summary: Summary | None,
+    noise: Noise | None = None,
+    read: list[Summary] | None = None,
 ) -> Release:
+    """One answer. `read`: what it needs, where that has been read already."""
     noise = noise or SECURE
     if isinstance(decided.query, Algorithm):
         rows = table._sampled(decided.query, left, decided.calibration.keep, noise)
         return Release(decided, _run(decided, rows), datetime.now(UTC))
-    value, found = _draw(decided, _read(table, decided, left, summary, noise), noise)
+    value, found = _draw(decided, read or _read(table, decided, left, summary, noise), noise)
     return Release(decided, value, datetime.now(UTC), tuple(found))
 
 
@@ -390,13 +415,12 @@ def _draw(
         middle = query.middle(people)
         rows: Any = [_row(decided, key, middle, ()) for key in keys]
         return (rows if keys else middle), []
-    found = []
+    found, counts, asked = [], decided.spec.people, _inner(query)
+    answer = _mechanism(decided).way(asked).answer
     for one in summary if isinstance(summary, list) else [summary]:
-        if one is None or not (one.people == decided.spec.people).all():
+        if one is None or not (one.people is counts or (one.people == counts).all()):
             raise SourceError(TABLE_CHANGED)
-        found.append(
-            _mechanism(decided).way(_inner(query)).answer(one, decided.calibration, _inner(query), noise or SECURE)
-        )
+        found.append(answer(one, decided.calibration, asked, noise or SECURE))
     if not keys:
         return query.finish(found[0], people), found[0]
     rows = [_row(decided, key, query.finish(f, people), f) for key, f in zip(keys, found, strict=True)]

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from accord.budget import IntArray, read_number
 from accord.engines import Engine, Kind, gather, open_source
 from accord.engines.sql import (
     ALL,
+    GROUP,
     LENT_CHANCE,
     LENT_LEVEL,
     LENT_PERSON,
@@ -90,6 +91,7 @@ class Table:
         """`within`: of a public group, which rows are its own, as SQL. Levels of people are those of all their rows."""
         self._engine, self._levels, self.user, self.neighbors = engine, levels, user, neighbors
         self._within = within
+        self._all_rows = engine.source
         self._sql = engine.sql
         self._roster = roster
         self.level_column = level_column
@@ -115,7 +117,9 @@ class Table:
             return self._roster
         if self._spec is None:
             found = self._engine.fetch(self._sql.levels(self._source(), self._how.expression))
-            self._keep(found["level"], self._how.decode(found["level"], found["people"]), found["people"])
+            micro = self._how.decode(found["level"], found["people"])
+            self._refuse_nobodys()
+            self._keep(found["level"], micro, found["people"])
         assert self._spec is not None
         return self._spec
 
@@ -219,28 +223,35 @@ class Table:
         return (*whose, f"{query.column} has no type of its own: what is not a {example} is missing")
 
     def _plan_groups(self, query: Grouped, mechanism: str, share: float, t: float | str | None) -> GroupedPlan:
-        """A plan for each public group, from its own levels."""
-        plans = {}
+        """A plan for each public group, from its own levels; groups with the same levels have the same plan."""
+        notes = self.check(query.query)
+        made: dict[Spec, Plan] = {}
+        plans: dict[Any, Plan | None] = {}
         for key, group in self._groups(query.part).items():
-            plans[key] = group.plan(query.query, mechanism, share, t=t) if group.spec().total else None
-        if all(plan is None for plan in plans.values()):
+            spec = group.spec()
+            if spec.total and spec not in made:
+                made[spec] = planning.plan(
+                    spec, query.query, mechanism, share, t=t, neighbors=self.neighbors, notes=notes
+                )
+            plans[key] = made.get(spec)
+        if not made:
             raise PlanError(f"nobody is in any of the groups{query.part.label}. Check the keys and the condition.")
         return GroupedPlan(self.spec(), query, plans, planning.whole_share(share), self.neighbors)
 
     def _groups(self, part: Part) -> dict[Any, Table]:
-        """Each public group as a table of its own."""
+        """Each public group as a table of its own. The levels of all are read at once."""
         if self._roster is not None:
             raise QueryError(planning.PRIVATE_PEOPLE)
-        which = self._part(part)
+        source, which = self._sql.placed(self._engine.source, part, self._engine.columns)
         if self.user is not None:
             kind = self._engine.columns[self.user]
-            asked = self._sql.scattered(self._engine.source, self.user, kind, which)
+            asked = self._sql.scattered(source, self.user, kind, which)
             several = int(self._engine.fetch(asked)["people"][0])
             if several:
                 raise QueryError(
                     f"{several:,} people have rows in several of the groups, so that they would pay for each. Leave membership='public' out: everyone is then in the first of theirs."
                 )
-        return {
+        groups = {
             key: Table(
                 self._engine,
                 self._levels,
@@ -251,6 +262,49 @@ class Table:
             )
             for place, key in enumerate(part.keys or (None,))
         }
+        people, group = self._people_of_groups(source, which)
+        found = self._engine.fetch(self._sql.levels(people, self._how.expression, group))
+        self._refuse_nobodys()
+        for table, kept in zip(groups.values(), _of_each(_parts(found), len(groups)), strict=True):
+            table._all_rows, raw, counts = source, found["level"][kept], found["people"][kept]
+            table._keep(raw, self._how.decode(raw, counts), counts)
+        return groups
+
+    def _people_of_groups(
+        self, source: str, which: str, query: Query | None = None, part: str = ALL
+    ) -> tuple[str, str]:
+        """Who is in a public group, one row each, and in which; `part`: of a row, within its group."""
+        if self.user is None:
+            return self._sql.within(source, f"({which}) IS NOT NULL"), which
+        return gather.gathered(
+            self._sql, source, self.user, self._levels.strictness, query, self._engine.columns, part, group=which
+        ), GROUP
+
+    def _summaries_of_groups(
+        self, part: Part, query: Query, by_cell: bool, groups: Mapping[int, Table]
+    ) -> dict[int, list[Summary]]:
+        """What `_summaries` gives for each of these public groups, by their places among the keys; from one scan.
+
+        What is asked of a group may itself be about a part of it: then place and part are one number, place·(parts + 1) + part, and the last of these
+        parts are those who are in none.
+        """
+        source, which = self._sql.placed(self._engine.source, part, self._engine.columns)
+        asked, inner, parts = query, ALL, 0
+        if isinstance(query, Grouped):
+            asked, parts = query.query, query.groups
+            source, inner = self._sql.placed(source, query.part, self._engine.columns)
+        people, code = self._people_of_groups(source, which, asked, inner)
+        if parts:
+            code = f"{code} * {parts + 1} + COALESCE({inner if self.user is None else PART}, {parts})"
+        found = self._read_entries(asked, people, self._how, by_cell, code)
+        of_place = _of_each(np.where(found.part < 0, -1, found.part // (parts + 1)), len(part.keys) or 1)
+        made = {}
+        for place, group in groups.items():
+            own = found.of(of_place[place])
+            within = own.part % (parts + 1) if parts else np.zeros_like(own.part)
+            own = own._replace(part=np.where(within == parts, -1, within) if parts else within)
+            made[place] = group._summarise(asked, own, group.spec(), by_cell, parts or 1)
+        return made
 
     def _refuse_levels(self, query: Query) -> None:
         if self.level_column in query.columns:
@@ -292,16 +346,19 @@ class Table:
 
     def _source(self, query: Query | None = None) -> str:
         """The people, one row each."""
-        source, within = self._engine.source, self._within
+        source, part = self._placed(query)
         if self.user is None:
-            return source if within is None else self._sql.within(source, within)
-        asked, part = (query.query, self._part(query.part)) if isinstance(query, Grouped) else (query, ALL)
+            return source if self._within is None else self._sql.within(source, self._within)
+        asked = query.query if isinstance(query, Grouped) else query
         return gather.gathered(
-            self._sql, source, self.user, self._levels.strictness, asked, self._engine.columns, part, within
+            self._sql, source, self.user, self._levels.strictness, asked, self._engine.columns, part, self._within
         )
 
-    def _part(self, part: Part) -> str:
-        return self._sql.part_of(part, self._engine.columns)
+    def _placed(self, query: Query | None) -> tuple[str, str]:
+        """The rows, and which part of a question each is of, as SQL."""
+        if not isinstance(query, Grouped):
+            return self._all_rows, ALL
+        return self._sql.placed(self._all_rows, query.part, self._engine.columns)
 
     @contextmanager
     def _rows(self, left: Left | None, query: Query) -> Iterator[tuple[str, How, Spec | None]]:
@@ -376,38 +433,37 @@ class Table:
     ) -> list[Summary]:
         part, parts = ALL, 1
         if isinstance(query, Grouped):
-            part, parts = self._part(query.part) if self.user is None else PART, query.groups
+            part, parts = self._placed(query)[1] if self.user is None else PART, query.groups
             query = query.query
+        found = self._read_entries(query, source, how, by_cell, part)
+        if expected is None and not self.known and found.raw is not None:
+            self._refuse_nobodys()
+            self._keep(found.raw, found.micro, found.people)
+        return self._summarise(query, found, self.spec() if expected is None else expected, by_cell, parts, thinned)
+
+    def _read_entries(self, query: Query, source: str, how: How, by_cell: bool, part: str) -> _Entries:
+        """People and their integers by level and part, and by cell where that is needed."""
         if isinstance(query, Regression):
-            return self._moments(query, source, how, expected or self.spec(), thinned, part, parts)
+            return self._moments(query, source, how, part)
         cell = (
             self._sql.cell(query, self._engine.columns, how.read)
             if self.user is None
             else gather.cell(self._sql, query, how.read)
         )
         missing = query.missing_cell if isinstance(query, OnGrid) else None
-        if isinstance(query, Order):
-            points = query.points
-        elif by_cell and isinstance(query, Additive) and not isinstance(query, Histogram):
-            points = (query.cells if isinstance(query, OnGrid) else query.span) + 1
-        else:
-            points = query.outputs
         if by_cell or isinstance(query, Histogram | Order):
-            micro, people, cells, which = self._by_cell(source, how, cell, points, missing, part)
-            amounts: Any = people
-        else:
-            found = self._engine.fetch(
-                self._sql.by_level(source, how.expression, cell, missing or 0, part), wide="total"
-            )
-            people, amounts = found["people"], np.array(found["total"], dtype=object)
-            micro, cells, which = (
-                how.decode(found["level"], people),
-                np.zeros(people.size, dtype=np.int64),
-                _parts(found),
-            )
-            if expected is None and not self.known:
-                self._keep(found["level"], micro, people)
-        spec = self.spec() if expected is None else expected
+            return self._by_cell(source, how, cell, _points(query, by_cell), missing, part)
+        found = self._engine.fetch(self._sql.by_level(source, how.expression, cell, missing or 0, part), wide="total")
+        people, amounts = found["people"], np.array(found["total"], dtype=object)
+        micro, cells = how.decode(found["level"], people), np.zeros(people.size, dtype=np.int64)
+        return _Entries(micro, people, cells, _parts(found), amounts, found["level"])
+
+    def _summarise(
+        self, query: Query, found: _Entries, spec: Spec, by_cell: bool, parts: int, thinned: bool = False
+    ) -> list[Summary]:
+        """The Summary of each part, from what was read of people of this Spec."""
+        micro, people, cells, which, amounts, _ = found
+        points = _points(query, by_cell)
         if isinstance(query, SumWhere):  # everyone counts: who is not a member adds nothing
             if by_cell:
                 cells, points = np.where(which < 0, query.nowhere, cells), query.nowhere + 1
@@ -416,17 +472,17 @@ class Table:
                 amounts = np.where(which < 0, there * query.outside, query.inside(amounts, there))
             which = np.zeros_like(which)
         if (
-            self._roster is not None
+            self._roster is not None or thinned
         ):  # how many are there is private, and so is whether somebody is there who should not be
             read = np.isin(micro, spec.micro) & (cells >= 0)
         elif Spec(micro, people) != spec:
             raise SourceError(TABLE_CHANGED)
         else:
             read = (micro > 0) & (cells >= 0)
-        return [
-            self._summed(query, spec, points, by_cell, micro[k], people[k], cells[k], amounts[k])
-            for k in _of_each(np.where(read, which, -1), parts)
-        ]
+        made = _of_each(np.where(read, which, -1), parts)
+        if isinstance(query, Regression):
+            return [_of_moments(spec, micro[k], amounts[k]) for k in made]
+        return [self._summed(query, spec, points, by_cell, micro[k], people[k], cells[k], amounts[k]) for k in made]
 
     @staticmethod
     def _summed(
@@ -455,30 +511,15 @@ class Table:
         """Whether people can be told apart by more than their level: not where somebody else's connection reads the table."""
         return self._engine.lends
 
-    def _moments(
-        self, query: Regression, source: str, how: How, spec: Spec, thinned: bool, part: str, parts: int
-    ) -> list[Summary]:
+    def _moments(self, query: Regression, source: str, how: How, part: str) -> _Entries:
         """The sums of a regression, and the number of people last."""
         codes = self._sql.codes(query, self._engine.columns) if self.user is None else gather.codes(self._sql, query)
         found = self._engine.fetch(self._sql.moments(source, how.expression, query, codes, part))
         people = found["people"]
-        micro = how.decode(found["level"], people)
-        if self._roster is None and not thinned and Spec(micro, people) != spec:
-            raise SourceError(TABLE_CHANGED)
-        known, which = np.isin(micro, spec.micro), _parts(found)
-
-        def of(kept: IntArray) -> Summary:
-            columns = [found[f"m{k}"][kept] for k in range(len(layout(query)[1]))] + [people[kept]]
-            level = np.searchsorted(spec.micro, micro[kept])
-            return Summary(
-                spec.people,
-                len(columns),
-                np.tile(level, len(columns)),
-                np.repeat(np.arange(len(columns)), level.size),
-                np.concatenate(columns).astype(np.int64),
-            )
-
-        return [of(kept) for kept in _of_each(np.where(known, which, -1), parts)]
+        columns = [found[f"m{k}"] for k in range(len(layout(query)[1]))]
+        amounts = np.column_stack([*columns, people]).astype(np.int64)
+        cells = np.zeros(people.size, dtype=np.int64)
+        return _Entries(how.decode(found["level"], people), people, cells, _parts(found), amounts, None)
 
     def _people(self, secret: str) -> tuple[IntArray, IntArray]:
         """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
@@ -524,18 +565,15 @@ class Table:
             raise LedgerError(f"column {self.user!r} cannot tell people apart. Use a column of text or whole numbers.")
         return self._sql.person(identity, self.user, kind, secret)
 
-    def _by_cell(
-        self, source: str, how: How, cell: str, cells: int, missing: int | None, part: str
-    ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Level, people, cell and part of each group; −1: in no cell, in no part.
+    def _by_cell(self, source: str, how: How, cell: str, cells: int, missing: int | None, part: str) -> _Entries:
+        """How many people there are of each level, cell and part; −1: in no cell, in no part.
 
         With few levels and many cells, level and cell are one small integer, which the engine groups twice as fast; that takes the levels beforehand.
         """
-        self.spec()
-        raw, micro = self._raw
         nowhere = cells if missing is None else missing
-        few = 0 < micro.size <= _FEW_LEVELS and cells >= _MANY_CELLS and part == ALL
-        if not few or isinstance(how, LeftColumn):
+        coded = cells >= _MANY_CELLS and part == ALL and not isinstance(how, LeftColumn) and self.spec() is not None
+        raw, micro = self._raw
+        if not (coded and 0 < micro.size <= _FEW_LEVELS):
             found = self._engine.fetch(self._sql.by_level_and_cell(source, how.expression, cell, part))
             group = np.ma.filled(found["cell"], nowhere).astype(np.int64)
             levels, people = how.decode(found["level"], found["people"]), found["people"]
@@ -545,24 +583,66 @@ class Table:
             if (codes == micro.size).any():  # a level that was not there before
                 raise SourceError(TABLE_CHANGED)
             levels, people = micro[codes], found["people"]
-        return levels, people, np.where(group == cells, -1, group), _parts(found)
+        return _Entries(levels, people, np.where(group == cells, -1, group), _parts(found), people, None)
+
+    def _refuse_nobodys(self) -> None:
+        """Refuse rows that are of nobody."""
+        if self.user is None:
+            return
+        counted = gather.nobodys(self._sql, self._engine.source, self.user, self._engine.columns)
+        extra = int(self._engine.fetch(counted)["extra"][0])
+        if extra:
+            raise SourceError(
+                f"{extra} rows are of nobody ({self.user!r} is NULL). Say whose they are, or leave them out of the table."
+            )
 
     def _keep(self, raw: Any, micro: IntArray, people: IntArray) -> None:
-        if self.user is not None:
-            extra = int(
-                self._engine.fetch(gather.nobodys(self._sql, self._engine.source, self.user, self._engine.columns))[
-                    "extra"
-                ][0]
-            )
-            if extra:
-                raise SourceError(
-                    f"{extra} rows are of nobody ({self.user!r} is NULL). Say whose they are, or leave them out of the table."
-                )
+        """Levels as they were read."""
         self._raw = (_plain(raw[: _FEW_LEVELS + 1]), micro)
         self._spec = Spec(micro, people, self._levels.tiers)
 
     def __repr__(self) -> str:
         return f"<Table of {len(self._engine.columns)} columns; neighbors: {self.neighbors}>"
+
+
+class _Entries(NamedTuple):
+    """What was read: people who are alike in everything that is told here, one entry for each kind."""
+
+    micro: IntArray
+    people: IntArray
+    cells: IntArray
+    """−1: none."""
+    part: IntArray
+    """−1: none."""
+    amounts: Any
+    """Sums of integers, or people; of a regression, a row of sums for each entry."""
+    raw: Any
+    """Levels as they stand in the table, where everyone is here."""
+
+    def of(self, kept: IntArray) -> _Entries:
+        micro, people, cells, part, amounts, _ = self
+        return _Entries(micro[kept], people[kept], cells[kept], part[kept], amounts[kept], None)
+
+
+def _points(query: Query, by_cell: bool) -> int:
+    """Of how many outputs or points a Summary is."""
+    if isinstance(query, Order):
+        return query.points
+    if by_cell and isinstance(query, Additive) and not isinstance(query, Histogram):
+        return (query.cells if isinstance(query, OnGrid) else query.span) + 1
+    return query.outputs
+
+
+def _of_moments(spec: Spec, micro: IntArray, sums: IntArray) -> Summary:
+    """From a row of sums for each entry."""
+    level, columns = np.searchsorted(spec.micro, micro), sums.shape[1]
+    return Summary(
+        spec.people,
+        columns,
+        np.tile(level, columns),
+        np.repeat(np.arange(columns), level.size),
+        sums.T.reshape(-1),
+    )
 
 
 def _parts(found: Mapping[str, Any]) -> IntArray:

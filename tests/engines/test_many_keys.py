@@ -4,18 +4,24 @@ from datetime import date
 from math import inf, nan
 
 import numpy as np
+import psycopg
 import pytest
+from noises import SEEDED
 
 import accord
-from accord.engines import duckdb as engine
+from accord.engines import sql
+from accord.engines.duckdb import DuckDB
+from accord.errors import SourceError
 
 N = 3_000
 
 
-def answers(data, by, keys, monkeypatch, few, **how):
+def answers(source, by, keys, monkeypatch, few, user=None):
     """Exact, because everybody is public."""
-    monkeypatch.setattr(engine, "_FEW_KEYS", few)
-    people = accord.table({**data, "e": np.full(N, inf)}, epsilon="e", **how)
+    monkeypatch.setattr(sql, "FEW_KEYS", few)
+    people = accord.table(
+        {**source, "e": np.full(N, inf)} if isinstance(source, dict) else source, epsilon="e", user=user
+    )
     counted = people.release(accord.count(by=by, keys=keys), "threshold", t=inf)
     summed = people.release(accord.sum("x", bounds=(0, 100), step=1, by=by, keys=keys), "threshold", t=inf)
     return [(row[by], row["value"]) for made in (counted, summed) for row in made.value]
@@ -52,6 +58,53 @@ def test_many_keys_are_found_as_one_by_one(by, user, monkeypatch):
     one_by_one = answers(data, by, KEYS[by], monkeypatch, 10**6, user=user)
     assert looked_up == one_by_one
     assert sum(value for _, value in looked_up) > N / 4
+
+
+TYPES = {
+    "x": "double precision",
+    "number": "double precision",
+    "text": "text",
+    "day": "date",
+    "who": "bigint",
+    "e": "double precision",
+}
+SERVED = [by for by in KEYS if by in TYPES]
+
+
+def rows():
+    """As a server has them: NULL for None, a date for a day."""
+    data = {**columns(), "e": np.full(N, inf)}
+    return list(zip(*(data[name].tolist() for name in TYPES), strict=True))
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("user", [None, "who"])
+def test_many_keys_in_postgresql(postgres_url, user, monkeypatch):
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE people ({', '.join(f'{name} {kind}' for name, kind in TYPES.items())})")
+        with connection.cursor().copy("COPY people FROM STDIN") as copy:
+            for row in rows():
+                copy.write_row(row)
+    for by in SERVED:
+        found = answers(f"{postgres_url}&table=people", by, KEYS[by], monkeypatch, 64, user)
+        assert found == answers(columns(), by, KEYS[by], monkeypatch, 10**6, user), by
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("by", SERVED)
+def test_many_keys_in_spark(session, by, monkeypatch):
+    schema = ", ".join(f"{name} {kind.split()[0].replace('text', 'string')}" for name, kind in TYPES.items())
+    frame = session.createDataFrame(rows(), schema).cache()
+    for user in (None, "who"):
+        found = answers(frame, by, KEYS[by], monkeypatch, 64, user)
+        assert found == answers(columns(), by, KEYS[by], monkeypatch, 10**6, user), user
+
+
+def test_keys_that_are_one_number_are_the_first_of_them():
+    keys = [*range(100), 2**53, float(2**53), 0.0, -0.0]
+    places = sql.SQL({"k": "DOUBLE"})._keys("k", "number", tuple(keys))[1]
+    assert places == {float(key): keys.index(key) for key in keys} and len(places) == 101
 
 
 def test_a_text_shows_the_first_and_the_last_of_many_groups():
@@ -92,7 +145,128 @@ def test_every_question_finds_its_keys(name, user, monkeypatch):
     }
     found = []
     for few in (64, 10**6):
-        monkeypatch.setattr(engine, "_FEW_KEYS", few)
+        monkeypatch.setattr(sql, "FEW_KEYS", few)
         made = accord.table(data, epsilon="e", user=user).release(ASKED[name], "threshold", t=inf)
         found.append(repr(made.value))
     assert found[0] == found[1] and len(made.value) == 80
+
+
+# ---- public groups ---------------------------------------------------------------------------------------------------
+
+ALONE = {
+    "mean": (accord.mean, {"bounds": (0, 100), "step": 1}, "minimum"),
+    "mean where": (accord.mean, {"bounds": (0, 100), "step": 1, "where": "m = 1"}, "proportional"),
+    "exclude": (accord.mean, {"bounds": (0, 100), "step": 1, "missing": "exclude"}, "auto"),
+    "sum, exclude": (accord.sum, {"bounds": (0, 100), "step": 1, "missing": "exclude"}, "affine"),
+    "median": (accord.median, {"bounds": (0, 100)}, "rank"),
+    "median, exclude": (accord.median, {"bounds": (0, 100), "missing": "exclude"}, "rank"),
+    "by cell": (accord.mean, {"bounds": (0, 8), "step": 1}, "mix"),
+    "count where": (accord.count, {"where": "m = 1"}, "auto"),
+    "histogram": (accord.histogram, {"edges": [0, 50, 100]}, "minimum"),
+}
+
+
+def crowd(people=900):
+    """Nobody is in two of the groups of `w`; a person has up to four rows there and others elsewhere, with a level in each."""
+    draw = np.random.default_rng(7)
+    who = np.sort(draw.integers(0, people // 3, people))
+    own = np.array([f"k{j}" for j in draw.integers(0, 90, people)], dtype=object)[who]
+    return {
+        "x": np.where(draw.integers(0, 7, people), draw.integers(0, 100, people), nan),
+        "w": np.where(draw.integers(0, 5, people), own, None),
+        "m": draw.integers(0, 2, people).astype(float),
+        "who": who,
+        "e": draw.choice([0.0, 0.1, 0.5, 1.0], people),
+    }
+
+
+def group(data, inside, user):
+    """The rows of one group as data of their own; levels of people are those of all their rows."""
+    strictest = {w: data["e"][data["who"] == w].min() for w in set(data["who"].tolist())}
+    e = np.array([strictest[w] for w in data["who"].tolist()]) if user else data["e"]
+    return {name: values[inside] for name, values in {**data, "e": e}.items()}
+
+
+@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("user", [None, "who"])
+def test_public_groups_are_answered_as_tables_of_their_own(name, user):
+    """Plans, answers, errors and intervals, on the same noise; one group has nobody, and some rows are of none."""
+    make, how, mechanism = ALONE[name]
+    data, keys = crowd(), [f"k{j}" for j in range(95)]
+    column = () if make is accord.count else ("x",)
+    whole = accord.table(data, epsilon="e", user=user)
+    SEEDED.seed(name)
+    plan = whole.plan(make(*column, by="w", keys=keys, membership="public", **how), mechanism)
+    made = whole.release(plan)
+    SEEDED.seed(name)
+    met, query = (data["m"] == 1) | ("where" not in how), {k: v for k, v in how.items() if k != "where"}
+    for key in keys:
+        rows = group(data, (data["w"] == key) & met, user)
+        alone = accord.table(rows, epsilon="e", user=user)
+        if not len(rows["x"]) or not alone.spec().total:
+            assert plan.plans[key] is None and made.releases[key] is None
+            continue
+        expected = alone.release(make(*column, **query), mechanism)
+        found = made.releases[key]
+        assert found.plan == plan.plans[key] == expected.plan
+        assert found.value == expected.value and found.found == expected.found
+        assert {**found.receipt(), "time": ""} == {**expected.receipt(), "time": ""}
+    assert 0 < sum(one is None for one in made.releases.values()) < 50
+
+
+def test_regressions_of_public_groups_have_the_moments_of_tables_of_their_own():
+    data, keys = crowd(), [f"k{j}" for j in range(95)]
+    query = accord.regression("x", ["m"], bounds={"x": (0, 100), "m": (0, 1)}, by="w", keys=keys, membership="public")
+    for user in (None, "who"):
+        whole = accord.table(data, epsilon="e", user=user)
+        groups = whole._groups(query.part)
+        found = whole._summaries_of_groups(query.part, query.query, False, dict(enumerate(groups.values())))
+        for place, key in enumerate(keys):
+            alone = accord.table(group(data, data["w"] == key, user), epsilon="e", user=user)
+            assert sums(found[place][0]) == sums(alone._summary(query.query)), key
+
+
+def sums(summary):
+    return summary.people.tolist(), list(summary.rows())
+
+
+@pytest.mark.parametrize("name", ["mean", "exclude", "median"])
+def test_the_number_of_scans_does_not_grow_with_the_number_of_public_groups(name, monkeypatch):
+    make, how, mechanism = ALONE[name]
+    asked, fetch = [], DuckDB.fetch
+    monkeypatch.setattr(DuckDB, "fetch", lambda *args, **more: asked.append(args) or fetch(*args, **more))
+    counts = []
+    for keys in (2, 95):
+        asked.clear()
+        table = accord.table(crowd(), epsilon="e", user="who")
+        query = make("x", by="w", keys=[f"k{j}" for j in range(keys)], membership="public", **how)
+        table.release(table.plan(query, mechanism))
+        counts.append(len(asked))
+    assert counts[0] == counts[1] <= 10
+
+
+def test_people_of_no_group_may_have_levels_that_cannot_be_used():
+    """Of public groups only their own people are read."""
+    data = {"x": [1.0, 2.0, 3.0], "w": ["a", "b", "z"], "e": [1.0, 1.0, 1.0]}
+    query = accord.mean("x", bounds=(0, 4), by="w", keys=["a", "b"], membership="public")
+    plan = accord.table(data, epsilon="e").plan(query, "minimum")
+    made = accord.table({**data, "e": [1.0, 1.0, -7.0]}, epsilon="e").release(plan)
+    assert [row["value"] is not None for row in made.value] == [True, True]
+
+
+def test_rows_of_nobody_are_refused_in_public_groups_too():
+    data = {"x": [1.0, 2.0], "w": ["a", "b"], "e": [1.0, 1.0], "who": ["p", None]}
+    query = accord.mean("x", bounds=(0, 4), by="w", keys=["a", "b"], membership="public")
+    table = accord.table(data, epsilon="e", user="who")
+    for _ in range(2):
+        with pytest.raises(SourceError, match=r"^1 rows are of nobody"):
+            table.plan(query)
+
+
+def test_a_text_shows_the_first_and_the_last_of_many_public_groups():
+    keys = [f"k{j}" for j in range(300)]
+    people = accord.table({"w": keys, "x": [1.0] * 300, "e": [1.0] * 300}, epsilon="e")
+    plan = people.plan(accord.mean("x", bounds=(0, 2), by="w", keys=keys, membership="public"), "minimum")
+    assert "… 200 more groups" in str(plan) and "'k49'" in str(plan) and "'k50'" not in str(plan)
+    text = str(people.release(plan))
+    assert text.count("… 200 more groups") == 2 and "w = 'k250'" in text and "w = 'k249'" not in text

@@ -40,8 +40,6 @@ _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".tsv")
 _RELATIONS = Lock()
 _LENT = count()
-_FEW_KEYS = 64
-"""Compared one by one."""
 _GLANCE = 0.1
 """Seconds between two looks at a query that runs."""
 _ALIKE = "{} has columns whose names are alike or differ in case only, which DuckDB cannot tell apart. Rename them."
@@ -52,28 +50,9 @@ class _DuckDBSQL(SQL):
     """What DuckDB does faster in its own way."""
 
     def place(self, column: str, kind: Kind, values: tuple[Any, ...]) -> str:
-        plain = super().place(column, kind, values)
-        if len(values) > _FEW_KEYS:
-            return self._looked_up(column, kind, values) or plain
         if kind != "text" or not all(isinstance(value, str) for value in values):
-            return plain
+            return super().place(column, kind, values)
         return f"list_position([{', '.join(map(self.text, values))}], {self.letters(column)}) - 1"
-
-    def _looked_up(self, column: str, kind: Kind, values: tuple[Any, ...]) -> str | None:
-        """The place among many values by a join, which does not compare every row with all of them; None: values of several kinds."""
-        if kind in ("text", "untyped") and all(isinstance(value, str) for value in values):
-            x, sql_type, keys = self.letters(column), "VARCHAR", map(self.text, values)
-        elif kind in ("number", "untyped") and all(
-            isinstance(value, int | float) and not isinstance(value, bool) for value in values
-        ):
-            x, sql_type, keys = self.finite(column, kind), "DOUBLE", map(self.double, map(float, values))
-        else:
-            return None
-        listed = (
-            f"unnest([{', '.join(keys)}]::{sql_type}[]) AS listed_key, unnest(range({len(values)})) AS listed_place"
-        )
-        # MIN, so that two keys which are one number cannot make it fail
-        return f"(SELECT MIN(listed_place) FROM (SELECT {listed}) AS listed_keys WHERE listed_key = {x})"
 
 
 _SQL = _DuckDBSQL({})

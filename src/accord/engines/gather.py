@@ -16,7 +16,7 @@ from fractions import Fraction
 from math import floor
 
 from accord.engines import Kind
-from accord.engines.sql import ALL, LEVEL, PART, SQL, USER
+from accord.engines.sql import ALL, GROUP, LEVEL, PART, SQL, USER
 from accord.errors import QueryError
 from accord.query import Category, Count, Extreme, Histogram, Numeric, OnGrid, Query, Regression, Rows, Sum
 from accord.query.regression import Q
@@ -39,20 +39,25 @@ def gathered(
     columns: Mapping[str, Kind],
     part: str = ALL,
     within: str | None = None,
+    group: str | None = None,
 ) -> str:
     """The source with one row a person: who, their strictest level, their part, and what `cell` and `codes` read.
 
     Of somebody with rows in several parts it is the first; only rows that are of any part come to something. `within`: only people who have rows
-    that meet this condition, and only these rows come to something; levels are those of all their rows.
+    that meet this condition, and only these rows come to something; levels are those of all their rows. `group`: the same for many public groups
+    at once, of which nobody is in two: which of them a row is of (NULL: none).
     """
     who = sql.identity(user, columns[user])
-    part_of_row = part if within is None else f"CASE WHEN {within} THEN {part} END"
+    inside = within if group is None else f"({group}) IS NOT NULL"
+    part_of_row = part if inside is None else f"CASE WHEN {inside} THEN {part} END"
     kept = [f"{who} AS {USER}", f"MIN({level}) AS {LEVEL}"]
+    if group is not None:
+        kept.append(f"MIN({group}) AS {GROUP}")
     if part != ALL:
         kept.append(f"MIN({part_of_row}) AS {PART}")
     if query is not None:
         kept += _aggregates(sql, query, columns, "" if part_of_row == ALL else f"WHEN {part_of_row} IS NULL THEN NULL ")
-    members = "" if within is None else f" HAVING MAX(CASE WHEN {within} THEN 1 ELSE 0 END) = 1"
+    members = "" if inside is None else f" HAVING MAX(CASE WHEN {inside} THEN 1 ELSE 0 END) = 1"
     return f"(SELECT {', '.join(kept)} FROM {source} WHERE {_somebodys(sql, user, columns)} GROUP BY {who}{members})"
 
 

@@ -119,6 +119,12 @@ class PostgresSQL(SQL):
     def letters(self, column: str) -> str:
         return f'{self._spelled(column, self.column(column))} COLLATE "C"'
 
+    def split(self, entries: str) -> str:
+        return f"STRING_TO_TABLE('{entries}', ',')"
+
+    def unhexed(self, x: str) -> str:
+        return f"CONVERT_FROM(DECODE({x}, 'hex'), 'UTF8')"
+
     def known(self, x: str) -> str:
         """NaN is larger than ∞ here."""
         return f"({x} > {self.double(-inf)} AND {x} < {self.double(inf)})"

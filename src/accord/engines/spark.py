@@ -69,6 +69,12 @@ class SparkSQL(SQL):
         """NaN is larger than every number in Spark, and what is decided by a file's statistics is decided so, too."""
         return f"(ABS({x}) <= {self.double(sys.float_info.max)})"
 
+    def split(self, entries: str) -> str:
+        return f"EXPLODE(SPLIT('{entries}', ','))"
+
+    def unhexed(self, x: str) -> str:
+        return f"CAST(UNHEX({x}) AS STRING)"
+
     def letters(self, column: str) -> str:
         """Text is compared byte by byte (`Spark.frame` sees to it); others only where every setting spells them alike."""
         if _name(self._types[column]) in ("FloatType", "DoubleType", "TimestampType", "TimestampNTZType") or _scale(

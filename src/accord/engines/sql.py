@@ -4,7 +4,8 @@ Names. A user's columns are named in one place only, the innermost SELECT of an 
 From there on every stage has names of its own that no other stage shares, so that no name can mean two things:
 
     source      c0, c1, …                                  a row's columns, in their order
-    people      g_user, g_level, g_part, g_sum…, g_count…  one row a person (gather.py)
+    placed      p_entry, p_key, p_place                    which of many keys a row has
+    people      g_user, g_level, g_group, g_part, g_sum…, g_count…  one row a person (gather.py)
     remaining   r_person, r_remaining                      what a ledger says is left
     kept        k_level, k_chance, k_word                  who is kept at random
     lent        lent_…                                     arrays beside the source
@@ -26,12 +27,15 @@ from accord.errors import QueryError, did_you_mean
 from accord.query import Category, Count, Grouped, Histogram, Numeric, OnGrid, Part, Query, Regression, Rows, where
 from accord.query.regression import Q, layout
 
-USER, LEVEL, PART = "g_user", "g_level", "g_part"
+USER, LEVEL, GROUP, PART = "g_user", "g_level", "g_group", "g_part"
+ENTRY, KEY, PLACE = "p_entry", "p_key", "p_place"
 REMAINING = "r_remaining"
 LENT_PERSON, LENT_REMAINING = "lent_person", "lent_remaining"
 LENT_WORD, LENT_LEVEL, LENT_CHANCE = "lent_word", "lent_level", "lent_chance"
 ALL = "0"
 """The part of a row where there are no parts."""
+FEW_KEYS = 64
+"""So many keys are compared one by one; more are found by a join."""
 
 
 class SQL:
@@ -167,10 +171,57 @@ class SQL:
             f"FROM (SELECT {level} AS level, {cell} AS cell FROM {source}) AS cells) AS codes GROUP BY code"
         )
 
-    def part_of(self, part: Part, columns: Mapping[str, Kind]) -> str:
-        """Which part a row is of, as SQL: the place of its key, 0 where there is only a condition; NULL: none."""
-        place = ALL if part.by is None else self.place(part.by, columns[part.by], part.keys)
-        return place if part.condition is None else f"CASE WHEN {self.render(part.condition, columns)} THEN {place} END"
+    def placed(self, source: str, part: Part, columns: Mapping[str, Kind]) -> tuple[str, str]:
+        """A source, and which part a row of it is of, as SQL: the place of its key, 0 where there is only a condition; NULL: none.
+
+        Many keys are joined to the source, so that no row is compared with all of them.
+        """
+        place = ALL
+        if part.by is not None:
+            keys = self._keys(part.by, columns[part.by], part.keys) if len(part.keys) > FEW_KEYS else None
+            if keys is None:
+                place = self.place(part.by, columns[part.by], part.keys)
+            else:
+                x, places = keys
+                source = (
+                    f"(SELECT source.*, listed.{PLACE} FROM {source} AS source "
+                    f"LEFT JOIN {self.listed(places)} AS listed ON listed.{KEY} = {x})"
+                )
+                place = PLACE
+        return source, (
+            place if part.condition is None else f"CASE WHEN {self.render(part.condition, columns)} THEN {place} END"
+        )
+
+    def _keys(
+        self, column: str, kind: Kind, values: tuple[Any, ...]
+    ) -> tuple[str, Mapping[str, int] | Mapping[float, int]] | None:
+        """What is compared with the keys, and the place of each: the first, if two are one number. None: not text or numbers alone."""
+        last_first = tuple(enumerate(values))[::-1]
+        if kind in ("text", "untyped") and all(isinstance(value, str) for value in values):
+            return self.letters(column), {key: place for place, key in last_first}
+        if kind in ("number", "untyped") and all(
+            isinstance(value, int | float) and not isinstance(value, bool) for value in values
+        ):
+            return self.finite(column, kind), {float(key): place for place, key in last_first}
+        return None
+
+    def listed(self, places: Mapping[str, int] | Mapping[float, int]) -> str:
+        """A table of keys and their places, from one text: engines take long to read thousands of literals. Text is written as its bytes."""
+        entries = (f"{k.encode().hex() if isinstance(k, str) else repr(k)}:{place}" for k, place in places.items())
+        key, place = (f"split_part({ENTRY}, ':', {side})" for side in (1, 2))
+        read = self.unhexed(key) if any(isinstance(k, str) for k in places) else f"CAST({key} AS {self.DOUBLE})"
+        return (
+            f"(SELECT {read} AS {KEY}, CAST({place} AS INTEGER) AS {PLACE} "
+            f"FROM (SELECT {self.split(','.join(entries))} AS {ENTRY}) AS entries)"
+        )
+
+    def split(self, entries: str) -> str:
+        """A row for each entry of a plain text, at its commas."""
+        return f"unnest(string_split('{entries}', ','))"
+
+    def unhexed(self, x: str) -> str:
+        """The text whose bytes are written in x."""
+        return f"decode(unhex({x}))"
 
     def place(self, column: str, kind: Kind, values: tuple[Any, ...]) -> str:
         """Which of the values a column has, as its place among them; NULL: none."""
@@ -189,9 +240,12 @@ class SQL:
             f"HAVING MIN({part}) <> MAX({part})) AS several"
         )
 
-    def levels(self, source: str, level: str) -> str:
-        """People for each raw level. No value is read."""
-        return f"SELECT level, COUNT(*) AS people FROM (SELECT {level} AS level FROM {source}) AS levels GROUP BY level"
+    def levels(self, source: str, level: str, part: str = ALL) -> str:
+        """People for each raw level and part. No value is read."""
+        return (
+            f"SELECT {_by(part)}, COUNT(*) AS people FROM (SELECT {level} AS level, {part} AS part FROM {source}) AS levels "
+            f"GROUP BY {_by(part)}"
+        )
 
     def identity(self, user: str, kind: Kind) -> str:
         """Who a row is of. Ids are compared as text without outer blanks and a trailing .0, so that 7, 7.0 and ' 7' are one person."""
@@ -330,7 +384,10 @@ class SQL:
                 self.render(condition, columns)
             case Grouped():
                 self.check(query.query, columns)
-                self.part_of(query.part, columns)
+                if query.part.condition is not None:
+                    self.render(query.part.condition, columns)
+                for key in query.part.keys:
+                    self.equal(str(query.part.by), columns[str(query.part.by)], key)
 
     def cell(self, query: Query, columns: Mapping[str, Kind], read: str) -> str:
         """The integer of a row, as SQL: a value's cell, 1 or 0, or which cell of a histogram (NULL: none).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from math import floor, inf, isnan, log10, nan
 from typing import TYPE_CHECKING, Any
@@ -185,7 +185,7 @@ def _groups_table(by: str, rows: Any, interval: Mapping[Any, Any], unit: str) ->
     table = _table(
         by, ">value", ">error", ">percentiles, 95 %" if unit == "percentile points" else ">95 % interval", ""
     )
-    for row in rows if len(rows) <= _GROUPS else [*rows[: _GROUPS // 2], None, *rows[-_GROUPS // 2 :]]:
+    for row in _ends_of(rows):
         if row is None:
             _row(
                 table,
@@ -207,6 +207,11 @@ def _groups_table(by: str, rows: Any, interval: Mapping[Any, Any], unit: str) ->
     return table
 
 
+def _ends_of(rows: Sequence[Any]) -> list[Any]:
+    """The first and the last of many groups, and None between them."""
+    return list(rows) if len(rows) <= _GROUPS else [*rows[: _GROUPS // 2], None, *rows[-_GROUPS // 2 :]]
+
+
 def _told(value: Any) -> str:
     from accord.receipt import plain
 
@@ -216,7 +221,12 @@ def _told(value: Any) -> str:
 def grouped_plan_view(plan: GroupedPlan) -> RenderableType:
     """Every public group with its people, its mechanism and its predicted error."""
     table = _table("group", ">people", "mechanism", ">error", ">charges", title=f"Plan: {plan.query.label}")
-    for key, part in plan.plans.items():
+    for one in _ends_of(list(plan.plans.items())):
+        if one is None:
+            more = f"… {len(plan.plans) - _GROUPS:,} more groups"
+            _row(table, more, "", "all of them: .plans, or --json", "", "", style="dim")
+            continue
+        key, part = one
         if part is None:
             _row(table, plan.query.part.name(key), "0", "–", "–", "–", style="dim")
             continue
@@ -236,9 +246,14 @@ def grouped_release_view(release: GroupedRelease) -> RenderableType:
         return Text("nobody is there to ask") if alone is None else release_view(alone)
     parts: list[RenderableType] = [Text(query.label, "bold")]
     parts.append(_groups_table(query.part.by, release.value, release.interval(0.95), query.unit))
-    for key, made in release.releases.items():
-        if made is not None:
-            parts += ["", Text(f"{query.part.name(key)}, by {made.mechanism}", "bold"), charges_view(made.plan)]
+    answered = [(key, made) for key, made in release.releases.items() if made is not None]
+    for one in _ends_of(answered):
+        if one is None:
+            more = f"… {len(answered) - _GROUPS:,} more groups; all of them: .charges, or --json"
+            parts += ["", Text(more, "dim")]
+            continue
+        key, made = one
+        parts += ["", Text(f"{query.part.name(key)}, by {made.mechanism}", "bold"), charges_view(made.plan)]
     return Group(*parts)
 
 
