@@ -27,6 +27,7 @@ from accord.mechanisms import additive, pe, sample
 from accord.planning import Calibration, Plan
 from accord.query import Histogram, Mean, OnGrid
 from accord.query.means import Rows
+from accord.query.order import spending
 from accord.workloads import parts_of
 
 PLANTED = {}
@@ -425,3 +426,12 @@ def fractions_of_a_scale_cut_off(monkeypatch):
 @bug
 def differences_of_scores_beyond_64_bits(monkeypatch):
     changed(monkeypatch, SECURE, "choose", "scores = scores.astype(object)", "pass")
+
+
+@bug
+def a_size_at_the_whole_charge_beside_a_choice(monkeypatch):
+    def bad(ps, neighbors, sized):
+        good = spending(ps, neighbors, sized)
+        return replace(good, size=Fraction(1)) if sized else good
+
+    everywhere(monkeypatch, spending, bad)

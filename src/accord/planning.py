@@ -20,7 +20,7 @@ from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
-from accord.query import Count, Grouped, Histogram, Order, Query, Sum, Workload
+from accord.query import Count, Grouped, Histogram, Query, Sum, Workload
 from accord.query.members import under_replace
 from accord.query.present import roster_assumption, under
 from accord.spec import Spec
@@ -367,9 +367,6 @@ def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, ti
         prediction = way.predict(task, calibration)
     except Refused as why:
         return Candidate(mechanism.name, str(why), spec, None, None)
-    if task.neighbors == "add-remove" and isinstance(task.query, Order):
-        # the noise is as large as who is there makes it, which nobody knows: only what holds for any number is told
-        prediction = replace(prediction, fixed=task.query.possible(task.total))
     charges, weights = np.zeros(spec.micro.size, dtype=np.int64), np.zeros(spec.micro.size)
     charges[order], weights[order] = calibration.charges, calibration.weights  # those who have nothing are not read
     keep = calibration.keep

@@ -17,7 +17,7 @@ from accord.mechanisms import ALL
 from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, idle_error, refuse_arguments
-from accord.query import Algorithm, Answer, Count, Grouped, Interval, Order, Part, Query, Workload
+from accord.query import Algorithm, Answer, Count, Grouped, Interval, Part, Query, Workload
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan, parts_of
 
@@ -85,6 +85,9 @@ class Release:
         return ends
 
     def _within(self, value: Answer, found: Sequence[Fraction], confidence: float) -> Any:
+        by_size = self.plan.prediction.by_size
+        if by_size is not None:
+            return by_size.interval(float(found[-1]), confidence)
         stretch = self.plan.query.stretched(found) if found else 1.0
         if stretch is None:
             return self.plan.query.possible(self.plan.spec.total)
@@ -432,13 +435,14 @@ def _row(decided: Plan, key: Any, value: Answer, found: Sequence[Fraction]) -> d
     query = decided.query
     assert isinstance(query, Grouped) and query.part.by is not None
     if not query.sized:
-        few: bool | None = isinstance(query.query, Count) and isinstance(value, float) and value < 2 * decided.rmse
-        if isinstance(query.query, Order):
-            few = None  # a quantile does not tell how many there are
+        few = isinstance(query.query, Count) and isinstance(value, float) and value < 2 * decided.rmse
         return {query.part.by: key, "value": value, "rmse": decided.rmse, "few": few}
-    stretch = query.stretched(found) if found else 1.0
-    idle = idle_error(query, 1)  # of a mean, which is moved to the bounds
-    rmse = idle if stretch is None else min(idle, decided.rmse * stretch)
+    idle = idle_error(query, 1)  # of a mean, which is moved to the bounds, or of ranks
+    if decided.prediction.by_size is not None:
+        rmse = min(idle, decided.prediction.by_size.rmse_of(float(found[-1])))
+    else:
+        stretch = query.stretched(found) if found else 1.0
+        rmse = idle if stretch is None else min(idle, decided.rmse * stretch)
     return {query.part.by: key, "value": value, "rmse": rmse, "few": rmse > idle / 2}
 
 

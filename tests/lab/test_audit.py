@@ -82,6 +82,7 @@ PLACES = {
     "the generator of secrets is seeded": SOURCES,
     "fractions of a scale cut off": LAWS,
     "differences of scores beyond 64 bits": LAWS,
+    "a size at the whole charge beside a choice": ("median by", "replace", "rank"),
 }
 JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIGHBORS]
 

@@ -177,32 +177,43 @@ def test_one_noise_for_both_sums_is_found_out():
 
 
 class Recording:
-    def __init__(self, sharper=1):
-        self.sharper, self.laws = sharper, []
+    def __init__(self, sharper=1, narrower=1):
+        self.sharper, self.narrower, self.laws, self.scales, self.rounded = sharper, narrower, [], [], []
 
     def choose(self, scores, scale):
+        self.rounded.append(scale)
         logs = np.array([int(s) for s in scores], dtype=float) / (scale // self.sharper)
         logs -= logs.max()
         self.laws.append(logs - np.log(np.exp(logs).sum()))
         return 0
 
+    def laplace(self, scale):
+        self.scales.append(scale / self.narrower)
+        return 0
 
-def choice_loss(plan, sharper=1):
-    """The largest log ratio. Choices of one release are independent given the table, so that they add up."""
+
+def choice_loss(plan, sharper=1, narrower=1):
+    """The largest log ratio. Given the table, choices and the noise on the size are independent: they add up."""
     query, answer = plan.query, BY_NAME[plan.mechanism].way(plan.query).answer
 
     @cache
     def laws(table):
-        noise = Recording(sharper)
+        noise = Recording(sharper, narrower)
         found = answer(summary_of(plan.spec, query, table), plan.calibration, query, noise)
-        return noise.laws, found
+        assert len(noise.scales) == (1 if noise.laws else 0) and len(found) == query.outputs + 1
+        return noise.laws, found, noise.scales
 
     def loss(one, other):
-        (here, found), (there, same) = laws(one), laws(other)
-        assert len(here) == len(there)
+        (here, found, scales), (there, same, scales_there) = laws(one), laws(other)
+        assert len(here) == len(there) and scales == scales_there
         if not here:
             assert found == same, "who is not public decides a release without noise"
-        return max(sum(float((sign * (a - b)).max()) for a, b in zip(here, there, strict=True)) for sign in (1, -1))
+            return 0.0
+        moved = abs(found[-1] - same[-1]) * MICRO
+        assert moved.denominator == 1, "no integer draw gives the same size"
+        pairs = list(zip(here, there, strict=True))
+        choices = max(sum(float((sign * (a - b)).max()) for a, b in pairs) for sign in (1, -1))
+        return choices + float(moved / scales[0])
 
     return loss
 
@@ -236,22 +247,51 @@ def test_half_the_noise_of_a_choice_is_found_out(name, query):
     assert worst_losses(plan, choice_loss(plan, 3 if query == "two quantiles" else 2))[0] > 4.0 + 1e-12
 
 
+@pytest.mark.parametrize("name", CHOOSING)
+def test_the_size_takes_the_rest_of_the_charge(name):
+    """A tenth of it, exactly: with half the noise a tenth more is lost, with a tenth of it more than the charge."""
+    plan = planned(EVEN, RANKS["median"], name)
+    lost = worst_losses(plan, choice_loss(plan))[0]
+    assert worst_losses(plan, choice_loss(plan, narrower=2))[0] == pytest.approx(lost + 0.4)
+    (scale,) = sizes_of(plan)
+    assert scale == 10 * MICRO
+    extreme = planned(EVEN, accord.max("x", bounds=(0, 40), step=1), name)
+    assert worst_losses_between(extreme, narrower=10) > 4.0 + 1e-12
+
+
+def sizes_of(plan):
+    noise = Recording()
+    summary = summary_of(plan.spec, plan.query, [(0,)] * plan.spec.total)
+    found = BY_NAME[plan.mechanism].way(plan.query).answer(summary, plan.calibration, plan.query, noise)
+    assert found[-1] == Fraction(int(plan.calibration.charges @ plan.spec.people), MICRO)
+    return noise.scales
+
+
+def worst_losses_between(plan, **how):
+    """Of somebody at the end of the grid, beside people who all are there or all are not."""
+    loss = choice_loss(plan, **how)
+    return max(
+        loss(((mine,), *[other] * (plan.spec.total - 1)), (None, *[other] * (plan.spec.total - 1)))
+        for mine in (0, plan.query.span)
+        for other in (None, (0,), (plan.query.span,))
+    )
+
+
 @pytest.mark.parametrize("p", [0.5, 0.9, 0.2])
-def test_the_scale_of_replace_would_be_needlessly_wide_and_its_inverse_too_narrow(p):
-    """Scores move by max(p, 1 − p) charges and not by 1: the scale is smaller by just that, and not by min(p, 1 − p)."""
-    plan = planned(EVEN, accord.quantile("x", p, **GRID), "rank")
-    here = BY_NAME["rank"].way(plan.query).answer
-    scales = []
-
-    class Scale(Recording):
-        def choose(self, scores, scale):
-            scales.append(scale)
-            return super().choose(scores, scale)
-
-    summary = summary_of(EVEN, plan.query, [(0,), (1,), (2,), None])
+def test_scores_move_by_less_where_people_come_and_go(p):
+    """By max(p, 1 − p) charges and not by 1: the scale is smaller by that, and wider by what the size takes."""
+    asked = accord.quantile("x", p, **GRID)
+    scales = {}
     for neighbors in ("add-remove", "replace"):
-        here(summary, replace(plan.calibration, neighbors=neighbors), plan.query, Scale())
-    assert Fraction(scales[0], scales[1]) == max(plan.query.ps[0], 1 - plan.query.ps[0])
+        plan = accord.plan(EVEN, asked, "rank", neighbors=neighbors)
+        noise = Recording()
+        BY_NAME["rank"].way(plan.query).answer(
+            summary_of(EVEN, plan.query, [(0,), (1,), (2,), None]), plan.calibration, plan.query, noise
+        )
+        (scales[neighbors],) = noise.rounded
+        assert len(noise.scales) == (neighbors == "add-remove")
+    exact = scales["replace"] * max(asked.ps[0], 1 - asked.ps[0]) / Fraction(9, 10)
+    assert scales["add-remove"] - 1 < exact <= scales["add-remove"]
 
 
 # ---- what is refused, and what is predicted --------------------------------------------------------------------------

@@ -5,7 +5,8 @@ an answer; tiny tables are put together from that, and a test makes sure that th
 
     Where noise is added, it catches the integer and the scale, and says what comes out. So the loss is Σ|change|/scale as a rational number, and the same outcomes must
     make the same answer whatever the data: everything beside them is post-processing.
-    Where a point is chosen, it catches scores and scale, from which probabilities follow; choices are independent given the table, so that log ratios add up.
+    Where a point is chosen, it catches scores and scale, from which probabilities follow; choices are independent
+    given the table, so that log ratios add up, also with that of the noisy size beside them.
     Where people are kept at random (`sample`), the loss of those who are kept is bounded as above, and what the chances make of it follows from the proof's formula.
 """
 
@@ -382,11 +383,14 @@ def log_law(scores, scale):
 
 
 def choice_loss(here, there):
+    """Of the points and of the noisy size, one for each group."""
     (answer, noise), (answer_there, noise_there) = here, there
-    assert noise.seen == noise_there.seen == [], "a choice needs no Laplace noise"
-    assert answer == answer_there, "something beside the choices moves the answer"
+    assert answer == answer_there, "something beside the choices and the noisy size moves the answer"
     assert len(noise.laws) == len(noise_there.laws), "the number of choices must not depend on the data"
-    lost = 0.0
+    assert [s for _, s in noise.seen] == [s for _, s in noise_there.seen], "the noise must not depend on the data"
+    lost = float(
+        sum((abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)), Fraction(0))
+    )
     for (scores, scale), (others, scale_there) in zip(noise.laws, noise_there.laws, strict=True):
         assert scale == scale_there and len(scores) == len(others)
         if scores != others:
@@ -466,6 +470,44 @@ def test_sharper_choices_are_found_out(statistic, neighbors):
     good = worst_choice(plan, statistic, "by 1", neighbors)
     assert good[0] <= plan.cost[0] / MICRO + 1e-12
     assert worst_choice(plan, statistic, "by 1", neighbors, bad)[0] > plan.cost[0] / MICRO
+
+
+@pytest.mark.parametrize("statistic", CHOSEN)
+def test_a_condition_alone_takes_the_whole_charge_of_a_quantile(statistic):
+    """Under replace nobody counts twice; somebody who comes or goes loses more with less noise on the size."""
+
+    def narrower(times):
+        class Narrower(Outcomes):
+            def laplace(self, scale):
+                return super().laplace(scale / times)
+
+        def bad(plan, summaries):
+            noise = Narrower()
+            return _draw(plan, summaries, noise), noise
+
+        return bad
+
+    spec = Spec.of([2.0, 2.0, 2.0])
+    for name in ("minimum", "threshold", "rank"):
+        plan = planned(spec, 1.0, statistic, "where", "replace", name)
+        assert plan.times == 1 and plan.cost.tolist() == [2 * MICRO]
+        (good,) = worst_choice(plan, statistic, "where", "replace")
+        assert 1.0 < good <= 2.0 + 1e-12
+        (bad,) = worst_choice(plan, statistic, "where", "replace", narrower(10))
+        assert bad > 2.0 + 1e-9
+    assert planned(spec, 1.0, statistic, "by 1", "replace", "rank").times == 2
+
+
+@pytest.mark.parametrize("statistic", ["median", "max"])
+def test_several_groups_at_the_whole_charge_are_found_out(statistic):
+    """What one condition may do, groups may not: somebody who moves leaves one and comes into another."""
+    plan = planned(Spec.of([20.0, 20.0]), 1.0, statistic, "by 2", "replace", "minimum")
+    assert plan.times == 2
+    (good,) = worst_choice(plan, statistic, "by 2", "replace")
+    assert good <= 20.0 + 1e-12
+    whole = replace(plan, calibration=replace(plan.calibration, charges=2 * plan.calibration.charges))
+    (bad,) = worst_choice(whole, statistic, "by 2", "replace")
+    assert bad > 20.0 + 1e-9
 
 
 # ---- people are kept at random -------------------------------------------------------------------------------------

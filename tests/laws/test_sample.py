@@ -149,10 +149,10 @@ class Laws:
         here, there = self.law(one), self.law(other)
         if here is there:
             return 0.0
-        if any(scales for _, _, scales, _ in here):
-            return _laplace_loss(here, there, self.step(one))
         if any(scores for _, _, _, scores in here):
             return _choice_loss(here, there)
+        if any(scales for _, _, scales, _ in here):
+            return _laplace_loss(here, there, self.step(one))
         one, other = ({found: p for p, found, *_ in law} for law in (here, there))  # no noise at all
         return inf if one.keys() != other.keys() else max(abs(log(one[key] / other[key])) for key in one)
 
@@ -178,15 +178,19 @@ def _laplace_loss(here, there, unit):
 
 
 def _choice_loss(here, there):
-    """Over all points, or vectors of them: given who is kept, choices are independent; otherwise they are not."""
+    """Over all points and noisy sizes. Given who is kept, draws are independent; otherwise they are not."""
+    sizes = sorted({found[-1] * MICRO for law in (here, there) for _, found, scales, _ in law if scales})
     logs = []
     for law in (here, there):
         rows = []
-        for p, _, _, choices in law:
+        for p, found, scales, choices in law:
             joint = np.array([log(p)])
             for scores, scale in choices:
                 one = np.array(scores) / scale
                 joint = (joint[:, None] + one - _log_sum(one[None, :])).ravel()
+            for scale in scales:
+                one = np.array([-float(abs(z - found[-1] * MICRO) / scale) for z in sizes])
+                joint = (joint[:, None] + one).ravel()
             rows.append(joint)
         logs.append(_log_sum(np.array(rows).T))
     return float(np.abs(logs[0] - logs[1]).max())

@@ -18,6 +18,7 @@ from math import erfc, exp, inf, isinf, log, pi, sqrt
 import numpy as np
 
 from accord.mechanisms.record import Calibration, Task
+from accord.mechanisms.size import BySize
 from accord.query import Additive, Answer, Ends, Interval, Query
 
 
@@ -48,6 +49,8 @@ class Prediction:
     """How many choices must all be within the interval."""
     slack: float = 0.0
     """Of a choice: what the number of points adds to the interval, so that it holds whatever the values are."""
+    by_size: BySize | None = None
+    """Of ranks, where the number of people is private: the interval and the error, by their noisy size."""
 
     def interval(self, value: Answer, confidence: float, stretch: float = 1.0) -> Interval:
         """About these people. The bias that κ bounds is not in it. `stretch`: how many times the error is that of everyone being there."""

@@ -26,7 +26,7 @@ from accord.mechanisms.additive import ADDITIVE
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, few_who_count, select
 from accord.mechanisms.record import Calibration, Refused, Task, Way
-from accord.query import Additive, MeanWhere, Quantile
+from accord.query import Additive, Quantile
 from accord.theory import as_floats
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ _MOST_LEVELS = 1_000
 
 
 def _calibrate(task: Task) -> Calibration:
-    if isinstance(task.query, MeanWhere):
-        raise Refused("would need the number of members of each level, which is private")
     n, levels = task.people.astype(np.float64), as_floats(task.levels)
     noise = task.blur / (n * levels) ** 2
     beta = 1 / (task.variance / n + noise)
@@ -116,10 +114,10 @@ def _answer_ranks(summary: Summary, calibration: Calibration, query: Quantile, n
         alone = np.zeros_like(summary.people)
         alone[j] = 1 if level == PUBLIC else level
         at = summary.at_points(alone)
-        scale = None if level == PUBLIC else 2 * query.outputs * MICRO
-        points = [x + weight * select(at, p, noise, scale, "replace") for x, p in zip(points, query.ps, strict=True)]
+        scale = None if level == PUBLIC else Fraction(2 * query.outputs * MICRO)
+        points = [x + weight * select(at, p, noise, scale) for x, p in zip(points, query.ps, strict=True)]
     return [x / sum(weights) for x in points]
 
 
-MEANS = Way(ADDITIVE, _calibrate, predict, _answer)
-RANKS = Way((Quantile,), _calibrate_ranks, _predict_ranks, _answer_ranks)
+MEANS = Way(ADDITIVE, _calibrate, predict, _answer, by_number=True)
+RANKS = Way((Quantile,), _calibrate_ranks, _predict_ranks, _answer_ranks, by_number=True)

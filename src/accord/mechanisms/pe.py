@@ -247,4 +247,4 @@ def _beyond(task: Task) -> float:
     return outside / (1 + outside)
 
 
-WAY = Way((*RANKED, Count), _calibrate, _predict, _answer)
+WAY = Way((*RANKED, Count), _calibrate, _predict, _answer, by_number=True)

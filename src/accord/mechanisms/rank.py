@@ -12,7 +12,22 @@ Error      on the scale of ranks (1 is everyone): the weighted rank of p differs
            distribution-free. Whatever the values are, P(score ≤ −a) ≤ K·exp(−a/2J) for K points: that bounds the error where W is small,
            when the answer may land anywhere in the bounds, and it is in every interval.
 Add-remove  a person who comes or goes moves W as well, and with it a score by at most max(p, 1−p)·c_i: exp(score/(2·max(p, 1−p))).
-Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end: far enough in that, with probability 95 %, the answer is not beyond everyone.
+Size       where the number of people is private (add-remove, private groups, `where=`), W + Z is released
+           beside the points, with Z discrete Laplace, so that intervals can be told (size.py).
+           *Add-remove*, which private groups under replace have at half the charge: W moves by c_i, and Z
+           has the scale 10, which loses c_i/10. The choices are made at nine tenths of every charge,
+           exp(9/10·score/(2J·max(p, 1−p))), which lose 9/10·c_i for all J. Both are functions of the same
+           data with independent noise, so that losses add up (sequential composition): c_i.
+           *One private `where=` under replace* (query/members.py): somebody whose value changes moves every
+           score by at most c_i, and leaves W; somebody who comes in or goes out moves the score of p by at
+           most max(p, 1−p)·c_i, and W by c_i. With choices exp(θ·score/2J) and Z of scale 1/φ the first
+           loses θ·c_i and the second (θ·m + φ)·c_i, m being the mean of max(p, 1−p). So θ = min(1, 9/10/m)
+           and φ = 1 − θ·m lose at most c_i: the median keeps the whole charge (θ = 1, φ = 1/2), and nothing
+           is halved.
+           Where only public people are read there is no noise, and their number is exact. Scales are
+           rounded up to whole numbers: losses only shrink.
+Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end (with 9/10·W where a size is released): far enough
+           in that, with probability 95 %, the answer is not beyond everyone.
 """
 
 from __future__ import annotations
@@ -29,14 +44,15 @@ from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms.additive import calibrate_by
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.record import Calibration, Task, Way
+from accord.mechanisms.size import BEYOND, BySize
 from accord.query import Max, Min, Order, Quantile
+from accord.query.order import SIZE_PART, Spending, spending
 
 if TYPE_CHECKING:
     from accord.noise import Noise
     from accord.summary import Summary
 
 RANKED = (Quantile, Min, Max)
-MISS, _BEYOND = 0.01, 0.05
 ANYWHERE = "may land anywhere in the bounds"
 
 
@@ -50,43 +66,64 @@ def weighted_rank(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
             found, ps = base(task), query.ps
         else:
             found, ps = _extreme(base, task)
-        safe = _is_safe(found, task, ps)
+        found = replace(found, ps=ps)
+        safe = _by_size(task, found, _spending(query, ps)).is_safe(_weight(found, task))
         note = found.note if safe else f"{found.note}; {ANYWHERE}"
         if safe and found.noise and not isinstance(query, Quantile):
             note += ", beyond everyone at most once in 20"
-        return replace(found, ps=ps, note=note)
+        return replace(found, note=note)
 
     return Way(RANKED, calibrate, predict_rank, _answer)
 
 
-def predict_rank(task: Task, calibration: Calibration) -> Prediction:
-    """The error of the docstring above; its worst case where the answer may land anywhere."""
+def predict_rank(task: Task, calibration: Calibration, spent: Spending | None = None) -> Prediction:
+    """The error of the docstring above; its worst case where the answer may land anywhere.
+
+    `spent`: how the charge is, if not as the question says.
+    """
     query: Order = task.query
-    ps, outputs = calibration.ps, query.outputs
+    ps = calibration.ps
+    spent = spent or _spending(query, ps)
     variance = float(sum(p * (1 - p) for p in ps))
     found = predict(replace(task, variance=variance), calibration)
-    weight, log_points = _weight(calibration, task), log(query.points)
+    weight = _weight(calibration, task)
     squares = float(task.people @ calibration.weights**2)
     rmse, here = few_who_count(found.rmse, found.rmse_here, squares, task.total)
-    safe = _is_safe(calibration, task, ps)
-    if not isinstance(query, Quantile):
-        off = 100 * float(min(ps[0], 1 - ps[0]))  # from the end
-        rmse, here = (min(100.0, off + rmse), min(100.0, off + here)) if safe else (100.0, 100.0)
-    elif not safe:
-        extra = (100 * outputs / weight) ** 2 * (4 * log_points**2 + 8 * log_points)
-        most = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in ps)) / outputs)
-        rmse, here = min(most, sqrt(rmse**2 + extra)), min(most, sqrt(here**2 + extra))
+    by_size = _by_size(task, calibration, spent)
     return replace(
         found,
-        rmse=rmse,
-        rmse_here=here,
+        rmse=by_size.at_worst(rmse, weight),
+        rmse_here=by_size.at_worst(here, weight),
         sampling=found.sampling * sqrt(float(max(p * (1 - p) for p in ps)) / query.peak),
         centres=tuple(100 * float(p) for p in ps),
-        listed=isinstance(query, Quantile) and query.listed,
-        slack=0.0 if calibration.noise == 0 else 100 * 2 * outputs * log_points / weight,
+        listed=by_size.listed,
+        slack=100 * max(by_size.choices) * log(query.points) / weight,
         ends=_counted(task, calibration)
         if not isinstance(query, Quantile) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
         else None,
+        by_size=by_size if query.sized else None,
+    )
+
+
+def _spending(query: Order, ps: tuple[Fraction, ...]) -> Spending:
+    return spending(ps, query.neighbors, query.sized)
+
+
+def _by_size(task: Task, calibration: Calibration, spent: Spending) -> BySize:
+    query: Order = task.query
+    charges = calibration.weights * _weight(calibration, task)
+    everyone_is_read = int(task.people.sum()) == task.total
+    heaviest = float(charges.max())
+    return BySize(
+        calibration.ps,
+        tuple(float(scale) if calibration.noise else 0.0 for scale in spent.choices),
+        float(spent.size) if spent.size and calibration.noise else 0.0,
+        query.points,
+        heaviest,
+        float(charges.min()) / heaviest if everyone_is_read else 0.0,
+        float(task.people @ charges**2) / float(task.people @ charges),
+        not isinstance(query, Quantile),
+        isinstance(query, Quantile) and query.listed,
     )
 
 
@@ -127,10 +164,10 @@ def _counted(task: Task, calibration: Calibration) -> Callable[[float], list[tup
     return ends
 
 
-def select(weights: Any, p: Fraction, noise: Noise, scale: int | None, neighbors: str) -> int:
+def select(weights: Any, p: Fraction, noise: Noise, scale: Fraction | None) -> int:
     """A point with probability ∝ exp(score/scale), for the weights at the points; the best one without a scale.
 
-    Under add-remove a score moves by at most max(p, 1 − p) times a charge, because W moves with it, and the scale is so much smaller.
+    Weights and scale are in millionths.
     """
     a, b = p.numerator, p.denominator
     there = np.flatnonzero(weights)  # all points between two of them have one score
@@ -145,20 +182,34 @@ def select(weights: Any, p: Fraction, noise: Noise, scale: int | None, neighbors
     if scale is None:
         best = np.flatnonzero(scores == scores.max())
         return int(best[best.size // 2])
-    return noise.choose(scores, scale * (b if neighbors == "replace" else max(a, b - a)))
+    return noise.choose(scores, ceil(scale * b))
+
+
+def chosen(
+    weights: Any, ps: tuple[Fraction, ...], noise: Noise, spent: Spending, without_noise: bool
+) -> list[Fraction]:
+    """A point for each quantile, and the noisy size where it is released.
+
+    Of weights at the points in millionths; without noise, of people.
+    """
+    scales = [None if without_noise else MICRO * scale for scale in spent.choices]
+    found = [Fraction(select(weights, p, noise, scale)) for p, scale in zip(ps, scales, strict=True)]
+    if spent.size is not None:
+        size = int(weights.sum())
+        found.append(Fraction(size) if without_noise else Fraction(size + noise.laplace(MICRO * spent.size), MICRO))
+    return found
 
 
 def _answer(summary: Summary, calibration: Calibration, query: Order, noise: Noise) -> list[Fraction]:
     c = calibration.charges
-    public = c[-1] == PUBLIC
+    public = bool(c[-1] == PUBLIC)
     weights = summary.at_points((c == PUBLIC).astype(np.int64) if public else c)
-    scale = None if public else 2 * query.outputs * MICRO
-    return [Fraction(select(weights, p, noise, scale, calibration.neighbors)) for p in calibration.ps]
+    return chosen(weights, calibration.ps, noise, _spending(query, calibration.ps), public)
 
 
 def _extreme(base: Callable[[Task], Calibration], task: Task) -> tuple[Calibration, tuple[Fraction, ...]]:
     """Charges and p*, which depend on each other: a few rounds settle it."""
-    p = Fraction(1, 2)
+    p, scale = Fraction(1, 2), 2 / float(1 - SIZE_PART) if task.query.sized else 2.0
     for _ in range(6):
         found = base(replace(task, variance=float(p * (1 - p))))
         if found.noise == 0:
@@ -166,7 +217,7 @@ def _extreme(base: Callable[[Task], Calibration], task: Task) -> tuple[Calibrati
         else:
             p = min(
                 Fraction(1, 2),
-                Fraction(ceil(2 * log(task.query.points / _BEYOND) / _weight(found, task) * MICRO), MICRO),
+                Fraction(ceil(scale * log(task.query.points / BEYOND) / _weight(found, task) * MICRO), MICRO),
             )
     ps = (1 - p if isinstance(task.query, Max) else p,)
     return replace(found, note=f"{found.note}; at the quantile {float(ps[0]):.6g}"), ps
@@ -180,11 +231,3 @@ def _weight(calibration: Calibration, task: Task) -> float:
         if c[-1] == PUBLIC
         else total_of(c, task.people) / MICRO
     )
-
-
-def _is_safe(calibration: Calibration, task: Task, ps: tuple[Fraction, ...]) -> bool:
-    """Whether an answer with everyone on one side of it is improbable (1 %; 5 % for min and max), whatever the values are."""
-    least = float(min(min(p, 1 - p) for p in ps))
-    miss = MISS if isinstance(task.query, Quantile) else _BEYOND
-    needed = 2 * task.query.outputs * log(task.query.points / miss)
-    return calibration.noise == 0 or _weight(calibration, task) * least >= needed * (1 - 1e-9)

@@ -96,6 +96,8 @@ class Way:
     """Whether it needs the number of people with each integer, where others need their sum."""
     by_row: bool = False
     """Whether rows are kept or not in the engine, by chances of `Calibration.keep`."""
+    by_number: bool = False
+    """Whether it needs the number of people, in all or of a level: refused where that is private."""
 
 
 @dataclass(frozen=True)
@@ -117,5 +119,7 @@ class Mechanism:
         """How it answers this; refuses what it cannot."""
         for way in self.ways:
             if isinstance(query, way.answers):
+                if way.by_number and query.sized:
+                    raise Refused("would need the number of members, which is private")
                 return way
         raise Refused(f"answers {' and '.join(sorted({kind.statistic for kind in self.answers}))} only")

@@ -11,6 +11,9 @@ Guarantee  person i loses at most min(ε_i, t). Fix who else is kept, and let p�
            π is rounded down to a multiple of 2⁻⁶³, and both ratios grow with π.
 Denominators  The number of people who are kept is private. Dividing by it would lose more than is charged ([F] and [C] do so in their figures): at ε = 0.1, t = 1 and one other
            person, 0.132. Sums are divided by Σπ, which is public; an add-remove mean is a ratio of two noisy sums (query/present.py).
+Size       Of quantiles whose number of people is private, the mechanism on those who are kept releases a noisy
+           size of them beside the points, and is s-private with it (rank.py): all that it releases is one
+           output of the law p₀ or p_x above. Under replace with a private `where=`, who is outside has p₀.
 Error      of a mean: [Σπ(1 − π)·E(x − mid)² + σ²·Σπ² + 2Δ²/t²]/(Σπ)² about the population.
 Deviates   from the paper: with one value a person, counts of people of one level with one value are thinned instead of rows, which is the same law.
 """
@@ -26,10 +29,11 @@ import numpy as np
 
 from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text, total_of
 from accord.mechanisms.error import Prediction, predict
-from accord.mechanisms.rank import ANYWHERE, MISS, predict_rank, select
+from accord.mechanisms.rank import ANYWHERE, chosen, predict_rank
 from accord.mechanisms.record import Calibration, Refused, Task, Way
+from accord.mechanisms.size import MISS, BySize
 from accord.query import Additive, Algorithm, Count, Histogram, Mean, MeanWhere, Quantile, Sum
-from accord.query.present import present
+from accord.query.order import Spending, spending
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:
@@ -121,7 +125,7 @@ def _noise(task: Task, t: int, pi: FloatArray) -> float:
     """The variance that noise and leaving people out add."""
     query, kept, thinning = task.query, float(task.people @ pi), float(task.people @ (pi * (1 - pi)))
     if isinstance(query, Quantile):
-        noise = 0.0 if t == PUBLIC else present_blur(query) / (_inner(t, task.neighbors) * kept) ** 2
+        noise = 0.0 if t == PUBLIC else _spending(query).variance / (_inner(t, task.neighbors) * kept) ** 2
         noise += query.variance * thinning / kept**2
     elif isinstance(query, Additive):
         blur = (
@@ -149,7 +153,8 @@ def _at(task: Task, t: int, told: str) -> Calibration:
     note = f"{told}; keeps {kept / task.total:.1%} of the people at random"
     if isinstance(query, Quantile) and t != PUBLIC:
         least = float(min(min(p, 1 - p) for p in query.ps))
-        if _inner(t, task.neighbors) * kept * least < 2 * query.outputs * log(query.points / MISS):
+        needed = float(max(_cautious(query).choices)) * log(query.points / MISS)
+        if _inner(t, task.neighbors) * kept * least < needed:
             note += f"; {ANYWHERE}"
     ps = query.ps if isinstance(query, Quantile) else ()
     return Calibration(
@@ -157,8 +162,9 @@ def _at(task: Task, t: int, told: str) -> Calibration:
     )
 
 
-def present_blur(query: Quantile) -> float:
-    return present(query).blur
+def _spending(query: Quantile) -> Spending:
+    """Of those who are kept: under add-remove, at s. Their size is released where that of all is private."""
+    return spending(query.ps, "add-remove", query.sized)
 
 
 def _inner(t: int, neighbors: str) -> float:
@@ -220,18 +226,10 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
     kept = float(task.people @ pi)
     whole = max(1, ceil(kept))
     s = PUBLIC if calibration.t == PUBLIC else max(1, int(_inner(calibration.t, task.neighbors) * MICRO))
-    blur = present_blur(query)
-    alone = replace(
-        task,
-        levels=np.array([s]),
-        people=np.array([whole]),
-        total=whole,
-        query=present(query),
-        neighbors="add-remove",
-        blur=blur,
-    )
-    noise = 0.0 if s == PUBLIC else blur / (s / MICRO * kept) ** 2
-    found = predict_rank(alone, Calibration(alone.levels, np.array([1 / whole]), noise, "", ps=query.ps))
+    alone = replace(task, levels=np.array([s]), people=np.array([whole]), total=whole, neighbors="add-remove")
+    noise = 0.0 if s == PUBLIC else _spending(query).variance / (s / MICRO * kept) ** 2
+    here_alone = Calibration(alone.levels, np.array([1 / whole]), noise, "", ps=query.ps)
+    found = predict_rank(alone, here_alone, _cautious(query))
     gap = calibration.weights - 1 / task.total
     unread = task.total - int(task.people.sum())
     spread = float(task.people @ gap**2) + unread / task.total**2 + float(task.people @ (pi * (1 - pi))) / kept**2
@@ -243,7 +241,29 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
         bias_bound=float(task.people @ np.maximum(gap, 0)),
         sampling=100 * sqrt(query.peak * spread),
         ends=None,
-        fixed=query.possible(task.total) if found.ends is not None else None,
+        fixed=query.possible(task.total) if found.ends is not None and not query.sized else None,
+        by_size=None if found.by_size is None else _by_size(found.by_size, task, calibration),
+    )
+
+
+def _cautious(query: Quantile) -> Spending:
+    """As the error is predicted: under replace for a wider scale than is drawn, as if max(p, 1 − p) were 1."""
+    return _spending(query) if query.sized else spending(query.ps, "replace", False)
+
+
+def _by_size(alone: BySize, task: Task, calibration: Calibration) -> BySize:
+    """For weights of t a person; those who are kept are some of all, at random."""
+    everyone = bool((calibration.keep == SURE).all()) and int(task.people.sum()) == task.total
+    assert calibration.t is not None
+    each = 1.0 if calibration.t == PUBLIC else calibration.t / MICRO
+    times = 1 if task.neighbors == "add-remove" else 2  # s is t, or half of it
+    return replace(
+        alone,
+        choices=tuple(times * scale for scale in alone.choices),
+        size=times * alone.size,
+        heaviest=each,
+        evenness=1.0 if everyone else 0.0,
+        typical=each,
     )
 
 
@@ -253,12 +273,13 @@ def _answer_ranks(summary: Summary, calibration: Calibration, query: Quantile, n
     np.add.at(at, summary.output, kept)
     t = calibration.t
     assert t is not None
+    spent = _spending(query)
     if t == PUBLIC:
-        return [Fraction(select(at, p, noise, None, "add-remove")) for p in query.ps]
+        return chosen(at, query.ps, noise, spent, True)
     if int(at.sum()) * t >= 2**62:
         at = at.astype(object)
-    scale = 2 * query.outputs * MICRO * (1 if calibration.neighbors == "add-remove" else 2)
-    return [Fraction(select(at * t, p, noise, scale, "add-remove")) for p in query.ps]
+    spent = spent.times(1 if calibration.neighbors == "add-remove" else 2)
+    return chosen(at * t, query.ps, noise, spent, False)
 
 
 def _unknown(task: Task, calibration: Calibration) -> Prediction:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from accord.query.means import Mean, Rows, Sum
+from accord.query.order import Max, Min, Quantile
 from accord.query.parts import Grouped
 from accord.query.present import PresentMean
 from accord.query.record import Answer, Query
@@ -108,16 +109,45 @@ class RowsWhere(Rows, SumWhere):
     """The number of rows of the members."""
 
 
+@dataclass(frozen=True)
+class QuantileWhere(Quantile):
+    """A quantile of the members of a private part, under replace.
+
+    Who comes in or goes out moves a score by less than who changes: see mechanisms/rank.py.
+    """
+
+    sized = True
+
+
+@dataclass(frozen=True)
+class MinWhere(Min):
+    """Of the members of a private part, under replace."""
+
+    sized = True
+
+
+@dataclass(frozen=True)
+class MaxWhere(Max):
+    """Of the members of a private part, under replace."""
+
+    sized = True
+
+
+_DIRECT: tuple[tuple[type[Query], type[Query]], ...] = (
+    (Rows, RowsWhere),
+    (Sum, SumWhere),
+    (Mean, MeanWhere),
+    (Quantile, QuantileWhere),
+    (Min, MinWhere),
+    (Max, MaxWhere),
+)
+"""The first that fits."""
+
+
 def under_replace(asked: Grouped) -> Query | None:
     """The question that answers a private `where=` alone, with everyone staying and at the whole charge; None: there is none."""
     query = asked.query
     if asked.part.by is not None:
         return None
     known = {f.name: getattr(query, f.name) for f in fields(query)}
-    if isinstance(query, Rows):
-        return RowsWhere(**known)
-    if isinstance(query, Sum):
-        return SumWhere(**known)
-    if isinstance(query, Mean):
-        return MeanWhere(**known)
-    return None
+    return next((direct(**known) for kind, direct in _DIRECT if isinstance(query, kind)), None)

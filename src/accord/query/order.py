@@ -2,6 +2,9 @@
 
 Errors are in percentile points: an answer that 48 % of the people lie below is 2 points off the median. On that scale a person has the
 variance p(1 − p), whatever the values are, and a choice at charge 1 the variance 8 (mechanisms/rank.py).
+
+Where the number of people is private, a part of everyone's charge goes to a noisy size of them: `spending` says
+how much, and mechanisms/rank.py why nobody loses more than their charge.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from accord.errors import QueryError
 from accord.query.grid import OnGrid, excluded, on_grid
@@ -25,6 +28,50 @@ _FINEST = 10**6
 _ARITHMETIC = Fraction(1, 10**12)
 _OF_NO_USE = 0.98
 """Of the largest squared error that there is: a mechanism which may miss by as much does not beat the middle of the bounds."""
+SIZE_PART = Fraction(1, 10)
+"""Of everyone's charge, for how many there are, where that is private."""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """On what a charge of 1 is spent, with weights that are charges."""
+
+    choices: tuple[Fraction, ...]
+    """Of each quantile the scale of the choice: P(r) ∝ exp(score(r)/scale)."""
+    size: Fraction | None
+    """The scale of the noise on the weight of all; None: it is public, or not released."""
+
+    @property
+    def variance(self) -> float:
+        """Of all choices together, which fall off as exp(−|rank|·W/scale), at the weight W = 1."""
+        return float(builtins.sum(2 * scale**2 for scale in self.choices))
+
+    def times(self, factor: int) -> Spending:
+        """With scales so many times larger: for weights that are so many times the charge."""
+        size = None if self.size is None else factor * self.size
+        return Spending(tuple(factor * scale for scale in self.choices), size)
+
+
+def spending(ps: Sequence[Fraction], neighbors: str, sized: bool) -> Spending:
+    """How a charge is spent on quantiles, and on the size of those whom they are about.
+
+    The proof is in mechanisms/rank.py.
+
+    >>> spending([Fraction(1, 2)], "add-remove", True)
+    Spending(choices=(Fraction(10, 9),), size=Fraction(10, 1))
+    >>> spending([Fraction(1, 2)], "replace", True)
+    Spending(choices=(Fraction(2, 1),), size=Fraction(2, 1))
+    """
+    outputs = len(ps)
+    moves = [builtins.max(p, 1 - p) for p in ps]  # what somebody who comes or goes does to a score
+    if neighbors == "add-remove":
+        left = 1 - SIZE_PART if sized else Fraction(1)
+        return Spending(tuple(2 * outputs * move / left for move in moves), 1 / SIZE_PART if sized else None)
+    if not sized:
+        return Spending((Fraction(2 * outputs),) * outputs, None)
+    mean = builtins.sum(moves, Fraction(0)) / outputs
+    rate = builtins.min(Fraction(1), (1 - SIZE_PART) / mean)
+    return Spending((2 * outputs / rate,) * outputs, 1 / (1 - rate * mean))
 
 
 @dataclass(frozen=True)
@@ -32,6 +79,8 @@ class Order(OnGrid):
     """A question about ranks."""
 
     unit = "percentile points"
+    neighbors: ClassVar[str] = "replace"
+    """For which it is answered. Where the number of people is private, their noisy size is found after the points."""
 
     @property
     def points(self) -> int:
@@ -55,7 +104,19 @@ class Order(OnGrid):
             f"the answer is one of {self.points:,} points, in steps of {step}",
             missing,
             "the predicted error is for values that lie close together around the answer; the interval holds for any",
+            *([self.about_size] if self.sized else []),
         ]
+
+    @property
+    def about_size(self) -> str:
+        """What is spent on how many there are, and what that is good for."""
+        spent = "a tenth of everyone's charge is spent on it"
+        if self.neighbors == "replace" and isinstance(self, Quantile) and self.blur == 8.0 * self.outputs**3:
+            spent = "it is released with noise as well, within the same charge"
+        return (
+            f"how many it is about is private; {spent}, so that the interval holds for any number of people "
+            "of any levels, if these do not go with their values"
+        )
 
 
 @dataclass(frozen=True)
@@ -82,7 +143,7 @@ class Quantile(Order):
 
     @property
     def blur(self) -> float:
-        return 8.0 * self.outputs**3  # each of them has its part of the charge
+        return spending(self.ps, self.neighbors, self.sized).variance
 
     @property
     def peak(self) -> float:
@@ -97,7 +158,8 @@ class Quantile(Order):
         return [everywhere] * self.outputs if self.listed else everywhere
 
     def finish(self, found: Sequence[Fraction], people: int) -> Answer:
-        points = [self.point(self.low + self.step * round(k)) for k in sorted(found)]  # quantiles never cross
+        ordered = sorted(found[: self.outputs])  # quantiles never cross
+        points = [self.point(self.low + self.step * round(k)) for k in ordered]
         return points if self.listed else points[0]
 
     def describe(self) -> dict[str, Any]:
@@ -119,7 +181,7 @@ class Extreme(Order):
 
     @property
     def blur(self) -> float:
-        return 8.0
+        return 8 / float(1 - SIZE_PART) ** 2 if self.sized else 8.0
 
     @property
     def idle(self) -> float:

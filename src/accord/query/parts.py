@@ -6,6 +6,7 @@ prove add-remove, at half the charge, bear both (`Plan.times` is 2). Under add-r
 
     sum, count, rows with `where=` alone need no halves: who is outside adds 0, and everyone stays (replace).
     A mean with `where=` alone releases Σc(x − mid) and Σc over the members, together of sensitivity c (replace): see MeanWhere.
+    A quantile with `where=` alone chooses by scores that move by at most c (replace): see QuantileWhere.
 """
 
 from __future__ import annotations

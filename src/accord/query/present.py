@@ -18,7 +18,6 @@ from accord.query.order import Max, Min, Quantile
 from accord.query.record import Answer, Interval, Query
 
 _ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
-_UNTOLD = "how many it is about is private, and a quantile does not tell: its interval is of all percentiles, which holds for any number"
 
 
 def roster_assumption(query: Query) -> str:
@@ -154,30 +153,26 @@ class PresentHistogram(Histogram):
 
 @dataclass(frozen=True)
 class PresentQuantile(Quantile):
-    """Somebody who comes or goes moves a score by at most max(p, 1 − p) times their charge."""
+    """Of the people who are there."""
 
-    @property
-    def blur(self) -> float:
-        return 8.0 * self.outputs**2 * float(sum(max(p, 1 - p) ** 2 for p in self.ps))
-
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _UNTOLD]
+    neighbors = "add-remove"
+    sized = True
 
 
 @dataclass(frozen=True)
 class PresentMin(Min):
     """Of the people who are there."""
 
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _UNTOLD]
+    neighbors = "add-remove"
+    sized = True
 
 
 @dataclass(frozen=True)
 class PresentMax(Max):
     """Of the people who are there."""
 
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), _UNTOLD]
+    neighbors = "add-remove"
+    sized = True
 
 
 _KINDS: tuple[type[Query], ...] = (

@@ -531,8 +531,12 @@ def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Questi
 
 
 def times(question: Question, neighbors: str = "replace") -> int:
-    """How often a person may count in an answer: twice where they may move between private groups."""
-    stays = "by" not in question and question["statistic"] in ("mean", "sum", "rows")
+    """How often a person may count in an answer: twice where they may move between private groups.
+
+    With a condition alone they stay for sums, and means and quantiles bear at one charge that they come or go.
+    """
+    one = ("mean", "sum", "rows", "median", "quantile", "min", "max")
+    stays = "by" not in question and question["statistic"] in one
     return 1 if membership(question) is None or neighbors == "add-remove" or stays else 2
 
 
