@@ -1,18 +1,23 @@
-"""How long ten thousand groups and a million levels take, step by step, beside DuckDB's own GROUP BY of the same columns.
+"""How long ten thousand groups and a million levels take, step by step, beside DuckDB's own GROUP BY of the same columns; with a ledger, too.
 
 python bench/many.py                          20,000 people in 10,000 private groups, 100,000 in 1,000 public ones; a million people who all have another level
 python bench/many.py --keys 1000 --levels 100000
 python bench/many.py --spark                  10,000 private groups of 100,000 people, on all cores of this machine
 python bench/many.py --postgres 'postgresql://user@host/database?'    the same there, in a table of its own that is dropped again
+python bench/many.py --only ledger --url postgresql://…  (with ACCORD_LEDGER_KEY)
+
+The steps with a ledger run in a process of their own, so that the peak memory is theirs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import sys
+import tempfile
 from collections.abc import Callable
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -28,7 +33,7 @@ from accord.engines.spark import java_home
 def timed(name: str, call: Callable[[], Any]) -> Any:
     start = perf_counter()
     made = call()
-    print(f"{name:<44}{perf_counter() - start:>9.2f} s")
+    print(f"{name:<44}{perf_counter() - start:>9.2f} s", flush=True)
     return made
 
 
@@ -128,21 +133,60 @@ def levels(count: int) -> None:
     timed("its text", lambda: str(plan))
 
 
+def ledger(count: int, url: str | None) -> None:
+    """Everyone is an account of their own: registered, charged, looked up and verified."""
+    people = accord.table(
+        {"id": np.arange(count), "x": np.arange(count) % 1_000 / 1e3, "e": np.arange(1, count + 1) / 1e6},
+        epsilon="e",
+        user="id",
+    )
+    query = accord.mean("x", bounds=(0, 1))
+    people.spec()
+    with tempfile.TemporaryDirectory() as folder:
+        books = accord.Ledger(url or f"{folder}/accord.db")
+        timed(f"register {count:,} accounts (aim 15)", lambda: books.register(people, "people"))
+        timed("release (aim 10)", lambda: people.release(query, share=0.1, ledger=books))
+        timed("remaining", lambda: books.remaining(people))
+        verdict = timed("verify", books.verify)
+        timed("history", books.history)
+    assert not verdict.problems, verdict.problems
+    peak(" (aim 1024)")
+
+
+def peak(aim: str = "") -> None:
+    print(f"{f'peak memory{aim}':<44}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>9.0f} MB", flush=True)
+
+
+PARTS = ("groups", "levels", "ledger")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=10_000)
     parser.add_argument("--levels", type=int, default=1_000_000)
     parser.add_argument("--spark", action="store_true")
     parser.add_argument("--postgres", metavar="URL")
+    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--url", help="a PostgreSQL database for the ledger [default: SQLite in a temporary folder]")
     options = parser.parse_args()
     if options.spark:
         on_spark(options.keys)
-    elif options.postgres:
+        return
+    if options.postgres:
         on_postgres(options.keys, options.postgres)
-    else:
+        return
+    asked = (options.only,) if options.only else PARTS
+    if "groups" in asked:
         groups(options.keys)
+    if "levels" in asked:
         levels(options.levels)
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    if asked != ("ledger",):
+        peak()
+    if "ledger" in asked:
+        process = multiprocessing.get_context("spawn").Process(target=ledger, args=(options.levels, options.url))
+        process.start()
+        process.join()
+        raise SystemExit(process.exitcode)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 import numpy as np
-from planted import changed
+from planted import changed, everywhere
 
 from accord import receipt, release, tables
 from accord.budget import PUBLIC
@@ -108,31 +108,37 @@ def noise_is_used_twice(monkeypatch):
 @bug
 def who_comes_back_starts_anew(monkeypatch):
     """Whoever leaves all tables has spent nothing afterwards."""
+    good = cohorts.follow
 
-    def moved(self, table, level):
-        others = tuple(entry for entry in self.levels if entry[0] != table)
-        now = others if level is None else tuple(sorted((*others, (table, level))))
-        return cohorts.Cohort(self.spent if now else 0, now)
+    def follow(before, table, moves):
+        after, mixed = good(before, table, moves)
+        return replace(after, spent=np.where(np.isin(after.id, after.members.cohort), after.spent, 0)), mixed
 
-    monkeypatch.setattr(cohorts.Cohort, "moved", moved)
+    everywhere(monkeypatch, good, follow)
 
 
 @bug
 def the_laxest_of_a_persons_tables_counts(monkeypatch):
-    monkeypatch.setattr(
-        cohorts.Cohort, "level", property(lambda self: max((level for _, level in self.levels), default=0))
-    )
+    def highest(numbers, members):
+        level = np.zeros(numbers.size, dtype=np.int64)
+        np.maximum.at(level, np.searchsorted(numbers, members.cohort), members.level)
+        return level
+
+    monkeypatch.setattr(cohorts, "_lowest", highest)
 
 
 @bug
 def a_new_version_forgets_what_was_spent(monkeypatch):
-    def moved(self, table, level):
-        others = tuple(entry for entry in self.levels if entry[0] != table)
-        now = others if level is None else tuple(sorted((*others, (table, level))))
-        known = dict(self.levels)
-        return cohorts.Cohort(0 if table in known and known[table] != level else self.spent, now)
+    good = cohorts.follow
 
-    monkeypatch.setattr(cohorts.Cohort, "moved", moved)
+    def follow(before, table, moves):
+        known = moves.source != cohorts.NONE
+        was = before.levels_in(table)[before.at(moves.source[known])]
+        forgotten = moves.target[known][(was != cohorts.NONE) & (was != moves.level[known])]
+        after, mixed = good(before, table, moves)
+        return replace(after, spent=np.where(np.isin(after.id, forgotten), 0, after.spent)), mixed
+
+    everywhere(monkeypatch, good, follow)
 
 
 @bug

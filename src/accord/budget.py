@@ -157,6 +157,8 @@ def times(amounts: IntArray, count: int) -> IntArray:
     >>> times(np.array([5, PUBLIC]), 2).tolist() == [10, PUBLIC]
     True
     """
+    if count == 1:
+        return amounts
     return np.where(amounts == PUBLIC, PUBLIC, np.where(amounts == PUBLIC, 0, amounts) * count)
 
 
@@ -179,8 +181,21 @@ def share(levels: IntArray, fraction: int) -> IntArray:
     return np.where(levels == PUBLIC, PUBLIC, finite * fraction // MICRO)
 
 
+def distinct(values: IntArray) -> IntArray:
+    """The distinct values, ascending. (By sorting: NumPy's own way takes ten times as long where there are many.)
+
+    >>> distinct(np.array([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    ordered = np.sort(values)
+    first = np.ones(ordered.size, dtype=bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    found: IntArray = ordered[first]
+    return found
+
+
 def total_of(charges: IntArray, people: IntArray) -> int:
     """Σ charge·people, exactly."""
-    if float(charges.astype(np.float64) @ people) < 2.0**62:
+    if int(charges.max(initial=0)) * int(people.sum()) < 2**62 or float(charges.astype(np.float64) @ people) < 2.0**62:
         return int(charges @ people)
     return sum(c * n for c, n in zip(charges.tolist(), people.tolist(), strict=True))

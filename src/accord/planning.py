@@ -19,7 +19,7 @@ from accord.budget import MICRO, IntArray, level_text, to_float, to_micro
 from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL
 from accord.mechanisms.error import Prediction
-from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
+from accord.mechanisms.record import Calibration, Mechanism, Refused, Task, frozen
 from accord.query import Count, Grouped, Histogram, Query, Sum, Workload
 from accord.query.members import under_replace
 from accord.query.present import roster_assumption, under
@@ -335,7 +335,7 @@ def plan_within(
         people, order, affordable = people[read], order[read], halved
         if order.size == 0:
             raise PlanError(_TOO_LITTLE.format(level_text(share), level_text(int(spec.micro[-1]))))
-    task = Task(affordable[order], people, total, asked, t, asked.variance, asked.blur, relation)
+    task = Task(frozen(affordable[order]), people, total, asked, t, asked.variance, asked.blur, relation)
     candidates = tuple(_candidate(m, task, spec, order, times) for m in among)
     chosen, reason = _choose(candidates, query, spec, mechanism)
     if isinstance(chosen, Candidate):
@@ -367,14 +367,26 @@ def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, ti
         prediction = way.predict(task, calibration)
     except Refused as why:
         return Candidate(mechanism.name, str(why), spec, None, None)
-    charges, weights = np.zeros(spec.micro.size, dtype=np.int64), np.zeros(spec.micro.size)
-    charges[order], weights[order] = calibration.charges, calibration.weights  # those who have nothing are not read
-    keep = calibration.keep
-    if keep is not None:
-        keep = np.zeros(spec.micro.size, dtype=np.uint64)
-        keep[order] = calibration.keep
-    calibration = replace(calibration, charges=charges, weights=weights, keep=keep)
+    if not _is_everyone(order, spec):
+        calibration = replace(
+            calibration,
+            charges=_placed(calibration.charges, order, spec),
+            weights=_placed(calibration.weights, order, spec),
+            keep=None if calibration.keep is None else _placed(calibration.keep, order, spec),
+        )
     return Candidate(mechanism.name, calibration.note, spec, calibration, prediction, times)
+
+
+def _is_everyone(order: IntArray, spec: Spec) -> bool:
+    """Whether all levels are read, in their order."""
+    return order.size == spec.micro.size and bool((order[1:] > order[:-1]).all())
+
+
+def _placed(values: Any, order: IntArray, spec: Spec) -> Any:
+    """For each level of the Spec; those who have nothing are not read."""
+    placed = np.zeros(spec.micro.size, dtype=values.dtype)
+    placed[order] = values
+    return frozen(placed)
 
 
 def _choose(candidates: tuple[Candidate, ...], query: Query, spec: Spec, mechanism: str) -> tuple[Candidate | str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text, to_micro
+from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, distinct, level_text, to_micro
 from accord.errors import SpecError, did_you_mean
 
 _MOST_PEOPLE = 2**53
@@ -73,13 +73,13 @@ class Spec:
 
         `is_rest`: these are not levels but what is left of them in a ledger. It matters for words only.
         """
-        distinct, where = np.unique(micro, return_inverse=True)
-        counts = np.zeros(distinct.size, dtype=np.int64)
-        np.add.at(counts, where, people)
-        seen = (distinct > 0) & (counts > 0)
-        self.micro: IntArray = distinct[seen]
+        levels = distinct(micro)
+        counts = np.zeros(levels.size, dtype=np.int64)
+        np.add.at(counts, np.searchsorted(levels, micro), people)
+        seen = (levels > 0) & (counts > 0)
+        self.micro: IntArray = levels[seen]
         self.people: IntArray = counts[seen]
-        self.opted_out: int = int(counts[distinct == 0].sum())
+        self.opted_out: int = int(counts[levels == 0].sum())
         self.total: int = int(self.people.sum())
         self.tiers: dict[str, int] = dict(tiers or {})
         self.is_rest = is_rest

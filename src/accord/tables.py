@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
 from accord import planning, release
-from accord.budget import IntArray, read_number
+from accord.budget import IntArray, distinct, read_number
 from accord.engines import Engine, Kind, gather, open_source
 from accord.engines.sql import (
     ALL,
@@ -31,6 +31,7 @@ from accord.engines.sql import (
 from accord.errors import TABLE_CHANGED, LedgerError, PlanError, QueryError, SourceError, SpecError, did_you_mean
 from accord.groups import GroupedPlan
 from accord.levels import How, LeftColumn, Levels, Strictest, levels_of
+from accord.numerals import written
 from accord.planning import NEIGHBORS, Plan
 from accord.query import (
     Additive,
@@ -546,7 +547,7 @@ class Table:
             micro = self._how.decode(found["level"], found["people"])
             if Spec(micro, found["people"]) != self.spec():
                 raise SourceError(TABLE_CHANGED)
-            self._identity = (secret, state, fingerprint(micro, found["people"].tolist(), found["total"]))
+            self._identity = (secret, state, fingerprint(micro, found["people"], found["total"]))
         return self._identity[2]
 
     def _person(self, secret: str, identity: str) -> str:
@@ -689,13 +690,26 @@ def _plain(raw: Any) -> list[Any]:
     ]
 
 
-def fingerprint(micro: IntArray, people: list[int], totals: list[int]) -> str:
+def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
     """Of the set of (person, level), from the number of people and the sum of their hashes for each level, in any order."""
-    sums: dict[int, tuple[int, int]] = {}
-    for level, count, total in zip(micro.tolist(), people, totals, strict=True):
-        before = sums.get(level, (0, 0))
-        sums[level] = (before[0] + int(count), before[1] + int(total))
-    return hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()[:32]
+    if distinct(micro).size < micro.size:
+        sums: dict[int, tuple[int, int]] = {}
+        for level, count, total in zip(micro.tolist(), people.tolist(), totals, strict=True):
+            before = sums.get(level, (0, 0))
+            sums[level] = (before[0] + count, before[1] + total)
+        micro, people = np.array(list(sums)), np.array([count for count, _ in sums.values()])
+        totals = [total for _, total in sums.values()]
+    order = np.argsort(micro)
+    micro, people = micro[order], people[order]
+    if max(totals, default=0) <= np.iinfo(np.int64).max:
+        rows = written("[#, [#, #]]", ", ", (micro, people, np.array(totals, dtype=np.int64)[order]))
+    else:
+        each = zip(micro.tolist(), people.tolist(), (totals[k] for k in order.tolist()), strict=True)
+        rows = iter([", ".join(f"[{level}, [{count}, {total}]]" for level, count, total in each).encode()])
+    text = hashlib.sha256(b"[")  # of [[level, [people, total]], …] as JSON
+    for piece in chain(rows, (b"]",)):
+        text.update(piece)
+    return text.hexdigest()[:32]
 
 
 def table(

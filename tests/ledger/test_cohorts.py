@@ -6,7 +6,7 @@ import json
 import stat
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -19,8 +19,8 @@ from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import LedgerError
 from accord.ledger import Ledger
 from accord.ledger import key as keys
-from accord.ledger.chain import START, Replay, add, encode, following, to_micro
-from accord.ledger.cohorts import Assignment, Cohort, Move, _union, assign, left_of, places, sizes
+from accord.ledger.chain import START, Replay, add, columns, following, rows, to_micro
+from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, _union, assign, left_of, places
 
 NOBODY = np.zeros(0, dtype=np.int64)
 LEVELS = [0, 1, 3, 300_000, MICRO, PUBLIC]
@@ -31,15 +31,74 @@ def ints(values):
     return np.array(list(values), dtype=np.int64)
 
 
+@dataclass(frozen=True)
+class Cohort:
+    """One account, as a plain object: what the columns of `Cohorts` must be equal to."""
+
+    spent: int
+    levels: tuple[tuple[int, int], ...]
+    """(table, level there), by table."""
+
+    @property
+    def level(self):
+        return min((level for _, level in self.levels), default=0)
+
+    @property
+    def allowed(self):
+        return max(self.level, self.spent)
+
+    def moved(self, table, level):
+        others = tuple(entry for entry in self.levels if entry[0] != table)
+        return Cohort(self.spent, others if level is None else tuple(sorted((*others, (table, level)))))
+
+
+def objects(cohorts):
+    """Columns as plain objects, by number."""
+    levels = {}
+    for table, number, level in zip(*(column.tolist() for column in cohorts.members.columns), strict=True):
+        levels.setdefault(number, []).append((table, level))
+    known = dict(zip(cohorts.id.tolist(), cohorts.spent.tolist(), strict=True))
+    made = {number: Cohort(spent, tuple(levels.pop(number, ()))) for number, spent in known.items()}
+    assert not levels and cohorts.level.tolist() == [c.level for c in made.values()]
+    assert (np.diff(cohorts.id) > 0).all()
+    assert np.array_equal(np.lexsort(cohorts.members.columns[1::-1]), np.arange(cohorts.members.table.size))
+    return made
+
+
+def registered_by_hand(known, of, table, members):
+    """`assign`, person by person: numbers of cohorts, moves and accounts."""
+    known, of, moves = dict(known), dict(of), Counter()
+    numbers, everyone = {cohort: number for number, cohort in known.items()}, of.keys() | members.keys()
+    wishes = {h: (of.get(h), members.get(h)) for h in everyone}
+    target, unused = {}, max(known, default=0)
+    for source, wish in sorted(set(wishes.values()), key=lambda pair: [NONE if x is None else x for x in pair]):
+        cohort = (Cohort(0, ()) if source is None else known[source]).moved(table, wish)
+        if cohort not in numbers:
+            numbers[cohort] = unused = unused + 1
+            known[numbers[cohort]] = cohort
+        target[source, wish] = numbers[cohort]
+    for pair in wishes.values():
+        moves[(*pair, target[pair])] += 1
+    now = {h: target[pair] for h, pair in wishes.items()}
+    inhabited = set(now.values())
+    return {n: c if n in inhabited else Cohort(c.spent, ()) for n, c in known.items()}, now, moves
+
+
 def register(before, table, members):
     """`assign` for a dictionary of hashes and levels."""
-    unused = max(before.known, default=0) + 1
+    hashes = sorted(members)
     return assign(
-        before.hashes, before.cohorts, before.known, table, ints(sorted(members)), ints(members[h] for h in sorted(members)), unused
+        before.hashes, before.of, before.cohorts, table, ints(hashes), ints(members[h] for h in hashes)
     )  # fmt: skip
 
 
-EMPTY = Assignment(NOBODY, NOBODY, [], {})
+def counted(moves):
+    given = (column.tolist() for column in moves.columns)
+    none = {NONE: None}
+    return Counter({(none.get(s, s), none.get(x, x), t): n for s, x, t, n in zip(*given, strict=True)})
+
+
+EMPTY = Assignment(NOBODY, NOBODY, Moves(*[NOBODY] * 4), NO_COHORTS)
 LONG = "sixteen letters."
 SEAL = keys.Key(LONG).seal
 
@@ -54,20 +113,25 @@ def about(table):
 
 
 def test_the_lowest_level_counts_and_what_was_spent_stays_allowed():
-    cohort = Cohort(300_000, ((1, MICRO), (2, 500_000)))
-    assert (cohort.level, cohort.allowed) == (500_000, 500_000)
-    lowered = cohort.moved(1, 100_000)
-    assert (lowered.level, lowered.allowed, lowered.spent) == (100_000, 300_000, 300_000)
-    assert cohort.moved(2, None) == Cohort(300_000, ((1, MICRO),))
-    assert cohort.moved(2, None).moved(1, None) == Cohort(300_000, ())
-    assert (Cohort(300_000, ()).level, Cohort(300_000, ()).allowed) == (0, 300_000)
-    assert Cohort(0, ((2, 5),)).moved(1, 7) == Cohort(0, ((1, 7), (2, 5))), "by table, whatever came first"
+    made = register(register(EMPTY, 2, {1: 500_000}), 1, {1: MICRO})
+    (number,) = set(made.of.tolist())
+    assert objects(made.cohorts)[number] == Cohort(0, ((1, MICRO), (2, 500_000))), "by table, whatever came first"
+    spent = np.where(made.cohorts.id == number, 300_000, 0)
+    made = replace(made, cohorts=replace(made.cohorts, spent=spent))
+    lowered = register(made, 1, {1: 100_000})
+    at = lowered.cohorts.id == lowered.of[0]
+    found = (lowered.cohorts.level[at], lowered.cohorts.allowed[at], lowered.cohorts.spent[at])
+    assert [x.tolist() for x in found] == [[100_000], [300_000], [300_000]]
+    gone = register(register(made, 1, {}), 2, {})
+    at = gone.cohorts.id == gone.of[0]
+    found = (gone.cohorts.level[at], gone.cohorts.allowed[at], gone.cohorts.spent[at])
+    assert [x.tolist() for x in found] == [[0], [300_000], [300_000]]
 
 
 @given(st.lists(st.tuples(amounts, amounts), max_size=5))
 def test_what_is_left_is_never_negative_and_infinite_for_public_people(pairs):
-    cohorts = [Cohort(spent, ((1, level),)) for level, spent in pairs]
-    left = left_of(*(ints(values) for values in ([c.level for c in cohorts], [c.allowed for c in cohorts], [c.spent for c in cohorts])))  # fmt: skip
+    level, spent = ints(level for level, _ in pairs), ints(spent for _, spent in pairs)
+    left = left_of(level, np.maximum(level, spent), spent)
     assert left.tolist() == [PUBLIC if level == PUBLIC else max(0, level - spent) for level, spent in pairs]
 
 
@@ -96,22 +160,23 @@ steps = st.lists(
 @given(steps)
 def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
     """Against a dictionary of people: registrations and charges in any order; and replaying the chain gives the same accounts."""
-    made, spent, levels, entries = EMPTY, {}, {}, []
+    made, spent, levels, entries, hand, of = EMPTY, {}, {}, [], {}, {}
     for kind, table, what in history:
         if kind == "charge":
-            charged = [
-                n for n, c in made.known.items() if table in dict(c.levels) and what <= max(0, c.level - c.spent)
-            ]
-            charged = [n for n in charged if (made.cohorts == n).any()]
-            for person, number in zip(made.hashes.tolist(), made.cohorts.tolist(), strict=True):
-                spent[person] = add(spent[person], what) if number in charged else spent[person]
-            known = {n: Cohort(add(c.spent, what), c.levels) if n in charged else c for n, c in made.known.items()}
-            made = replace(made, known=known)
+            charged = [n for n, c in hand.items() if table in dict(c.levels) and what <= max(0, c.level - c.spent)]
+            for person, number in of.items():
+                spent[person] = min(PUBLIC, spent[person] + what) if number in charged else spent[person]
+            hand = {n: Cohort(min(PUBLIC, c.spent + what), c.levels) if n in charged else c for n, c in hand.items()}
+            more = np.where(np.isin(made.cohorts.id, charged), what, 0)
+            made = replace(made, cohorts=replace(made.cohorts, spent=add(made.cohorts.spent, more)))
             content = {"charges": [[n, level_text(what)] for n in charged]}
             entries.append(following(entries[-1] if entries else None, "reserve", content, SEAL))
             continue
         before = made
         made = register(before, table, what)
+        hand, of, moves = registered_by_hand(hand, of, table, what)
+        assert objects(made.cohorts) == hand and counted(made.moves) == moves
+        assert dict(zip(made.hashes.tolist(), made.of.tolist(), strict=True)) == of
         for person in [*levels, *what]:
             levels[person] = {t: x for t, x in levels.get(person, {}).items() if t != table}
             levels[person] |= {table: what[person]} if person in what else {}
@@ -119,44 +184,69 @@ def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
 
         # everyone who was ever there, each with the account that a dictionary would have
         assert made.hashes.tolist() == sorted(levels)
-        number_of = dict(zip(made.hashes.tolist(), made.cohorts.tolist(), strict=True))
         wanted = {p: Cohort(spent[p], tuple(sorted(levels[p].items()))) for p in levels}
-        assert {p: made.known[number_of[p]] for p in levels} == wanted
+        assert {p: hand[of[p]] for p in levels} == wanted
         # people who are alike share one number
-        assert len(set(number_of.values())) == len(set(wanted.values()))
-        # old numbers mean what they meant, and new ones were never used
-        assert {n: made.known[n] for n in before.known} == before.known
-        assert all(n > max(before.known, default=0) for n in made.known.keys() - before.known.keys())
-        # the moves say who went where
-        old = dict(zip(before.hashes.tolist(), before.cohorts.tolist(), strict=True))
-        went = Counter((old.get(p), what.get(p), number_of[p]) for p in levels)
-        assert Counter({(m.source, m.level, m.target): m.people for m in made.moves}) == went
-        assert sizes(made.moves) == Counter(number_of.values())
-
-        of = sizes(made.moves)  # as the books keep them: a cohort that nobody is in has no levels
-        made = replace(made, known={n: c if n in of else Cohort(c.spent, ()) for n, c in made.known.items()})
-        content = about(table) | {"people": len(what), "moves": encode(made.moves)}
+        assert len(set(of.values())) == len(set(wanted.values()))
+        assert made.cohorts.people.tolist() == [list(of.values()).count(n) for n in made.cohorts.id.tolist()]
+        assert made.cohorts.allowed.tolist() == [c.allowed for c in hand.values()]
+        content = about(table) | {"people": len(what), "moves": rows("moves", made.moves.columns)}
         entries.append(following(entries[-1] if entries else None, "register", content, SEAL))
     replay = Replay().run(entries, SEAL)
-    assert replay.problems == []
-    assert replay.cohorts == made.known
-    assert {n: size for n, size in replay.people.items() if size} == Counter(made.cohorts.tolist())
-    assert all(replay.allowed[n] >= c.spent for n, c in replay.cohorts.items() if c.level != PUBLIC)
+    assert replay.problems == [] and replay.entries == len(entries)
+    assert objects(replay.cohorts) == hand
+    assert replay.cohorts.people.tolist() == made.cohorts.people.tolist()
+    assert replay.cohorts.allowed.tolist() == made.cohorts.allowed.tolist()
+
+
+def test_twenty_thousand_people_of_many_levels_are_where_a_dictionary_has_them():
+    """Through three tables and charges; each account, each number and each move, and what the chain says of it."""
+    draw, people = np.random.default_rng(1), 20_000
+    made, hand, of, entries = EMPTY, {}, {}, []
+    for step, table in enumerate((1, 2, 3, 1)):
+        here = draw.permutation(people + 5_000)[: people - 1_000 * step]
+        level = draw.integers(0, 30_000, here.size)
+        level[draw.random(here.size) < 0.01] = PUBLIC
+        members = dict(zip(here.tolist(), level.tolist(), strict=True))
+        made = register(made, table, members)
+        hand, of, moves = registered_by_hand(hand, of, table, members)
+        assert objects(made.cohorts) == hand and counted(made.moves) == moves
+        assert dict(zip(made.hashes.tolist(), made.of.tolist(), strict=True)) == of
+        content = about(table) | {"people": len(members), "moves": rows("moves", made.moves.columns)}
+        entries.append(following(entries[-1] if entries else None, "register", content, SEAL))
+
+        at = made.cohorts.at(made.cohorts.members.cohort[made.cohorts.members.of(table)])
+        left = left_of(made.cohorts.level, made.cohorts.allowed, made.cohorts.spent)[at]
+        charge = np.minimum(left, draw.integers(0, 4_000, at.size))
+        at, charge = at[charge > 0], charge[charge > 0]
+        spent = made.cohorts.spent.copy()
+        spent[at] += charge
+        for number, more in zip(made.cohorts.id[at].tolist(), charge.tolist(), strict=True):
+            hand[number] = Cohort(hand[number].spent + more, hand[number].levels)
+        made = replace(made, cohorts=replace(made.cohorts, spent=spent))
+        assert objects(made.cohorts) == hand
+        content = {"charges": rows("charges", (made.cohorts.id[at], charge))}
+        entries.append(following(entries[-1], "reserve", content, SEAL))
+    replay = Replay().run(entries, SEAL)
+    assert replay.problems == [] and replay.cohorts.equal(made.cohorts)
+    excessive = replace(entries[-1], body=entries[-1].body.replace('"0.00', '"9.00'))
+    limited = np.count_nonzero(made.cohorts.level[at] != PUBLIC)
+    assert len(Replay().run([*entries[:-1], excessive], None).problems) == 1 + limited
 
 
 def test_an_empty_table_and_a_table_that_everyone_leaves():
     nothing = register(EMPTY, 1, {})
-    assert (nothing.hashes.size, nothing.moves, nothing.known) == (0, [], {})
+    assert (nothing.hashes.size, nothing.moves.source.size, objects(nothing.cohorts)) == (0, 0, {})
     left = register(register(EMPTY, 1, {5: MICRO, 3: 0}), 1, {})
     assert left.hashes.tolist() == [3, 5]
-    assert {left.known[n] for n in left.cohorts.tolist()} == {Cohort(0, ())}
+    assert {objects(left.cohorts)[n] for n in left.of.tolist()} == {Cohort(0, ())}
 
 
 def test_swapped_levels_are_swapped_cohorts():
     before = register(EMPTY, 1, {1: 10, 2: 20})
     after = register(before, 1, {1: 20, 2: 10})
-    assert after.cohorts.tolist() == before.cohorts.tolist()[::-1]
-    assert after.known == before.known
+    assert after.of.tolist() == before.of.tolist()[::-1]
+    assert after.cohorts.equal(before.cohorts)
 
 
 # --- the chain --------------------------------------------------------------------------------------------------------------
@@ -169,9 +259,9 @@ def test_amounts_are_read_back_from_text(micro):
 
 @given(amounts, amounts)
 def test_infinity_stays(spent, charge):
-    wanted = PUBLIC if PUBLIC in (spent, charge) else spent + charge
-    assert add(spent, charge) == min(wanted, PUBLIC)
-    assert add(add(spent, charge), 0) == add(spent, charge)
+    wanted, found = PUBLIC if PUBLIC in (spent, charge) else spent + charge, add(ints([spent]), ints([charge]))
+    assert found.tolist() == [min(wanted, PUBLIC)]
+    assert add(found, ints([0])).tolist() == found.tolist()
 
 
 def test_an_entry_is_hashed_as_documented():
@@ -213,8 +303,8 @@ HONEST = chained(
 def test_an_honest_chain_has_no_problems():
     replay = Replay().run(HONEST, SEAL)
     assert replay.problems == []
-    assert replay.cohorts == {1: Cohort(MICRO, ((1, MICRO),))}
-    assert (replay.people, replay.allowed, replay.open) == ({1: 2}, {1: MICRO}, {6})
+    assert objects(replay.cohorts) == {1: Cohort(MICRO, ((1, MICRO),))}
+    assert (replay.cohorts.people.tolist(), replay.cohorts.allowed.tolist(), replay.open) == ([2], [MICRO], {6})
     assert replay.tables == {1: ("t1", 1, "f", 2, "{}")}
     assert (replay.digest, replay.meta) == ("d", ("k", "replace"))
 
@@ -263,13 +353,16 @@ def test_a_raised_level_allows_more_and_a_lowered_one_nothing_more():
     assert Replay().run(raised, SEAL).problems == []
     lowered = chained(*spent, registered([[1, "0.3", 2, 2]]), ("reserve", {"charges": [[2, "0.000001"]]}))
     assert Replay().run(lowered, SEAL).problems == ["entry 5 charges cohort 2 more than it allows"]
-    assert Replay().run(lowered[:4], SEAL).allowed[2] == MICRO
+    cohorts = Replay().run(lowered[:4], SEAL).cohorts
+    assert cohorts.allowed[cohorts.id == 2].tolist() == [MICRO]
 
 
 def test_moves_are_written_with_decimals():
-    assert encode([Move(None, PUBLIC, 1, 2), Move(1, None, 2, 1), Move(2, 1, 3, 4)]) == [
-        [None, "inf", 1, 2], [1, None, 2, 1], [2, "0.000001", 3, 4]
-    ]  # fmt: skip
+    moves = Moves(ints([NONE, 1, 2]), ints([PUBLIC, NONE, 1]), ints([1, 2, 3]), ints([2, 1, 4]))
+    assert rows("moves", moves.columns) == '[[null,"inf",1,2],[1,null,2,1],[2,"0.000001",3,4]]'
+    assert [x.tolist() for x in columns("moves", json.loads(rows("moves", moves.columns)))] == [
+        x.tolist() for x in moves.columns
+    ]
     assert START == "0" * 64
 
 

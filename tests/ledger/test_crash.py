@@ -338,9 +338,9 @@ def sabotaged(how):
         people._summary(plan.query)
         return reserve(self, people, plan)
 
-    def piecemeal(self, charges):
-        for pair in charges:
-            charge(self, [pair])
+    def piecemeal(self, cohorts, charges):
+        for k in range(len(cohorts)):
+            charge(self, cohorts[k : k + 1], charges[k : k + 1])
             self._cursor.execute("COMMIT")
             self._cursor.execute("BEGIN IMMEDIATE")
         return len(charges)

@@ -16,6 +16,7 @@ from threading import Thread
 from unittest.mock import patch
 
 import duckdb
+import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
@@ -834,6 +835,6 @@ def test_the_database_itself_refuses_to_overcharge(url, monkeypatch):
     ):
         db.run("UPDATE accord_cohort SET spent = allowed + 1")
     with ledger._store.write() as again:
-        assert again.charge([(1, MICRO + 1)]) == 0 and again.charge([(1, 0)]) == 0 and again.charge([(1, -1)]) == 0
+        assert [again.charge(np.array([1]), np.array([charge])) for charge in (MICRO + 1, 0, -1)] == [0, 0, 0]
     assert ledger.remaining(table).levels == (1.0,)
     assert told.value.__traceback__ and db, "both were kept until here"

@@ -220,8 +220,11 @@ class DuckDB:
         hint = "Check that it is whole and unchanged, and open it again."
         columns: dict[str, Any] = self._asked(sql, hint, lambda: self._connection.execute(sql).fetchnumpy())
         if wide:
-            high, low = (np.ma.filled(columns.pop(name), 0).tolist() for name in ("high", "low"))
-            columns[wide] = [(h << 32) + r for h, r in zip(high, low, strict=True)]
+            high, low = (np.ma.filled(columns.pop(name), 0) for name in ("high", "low"))
+            if np.abs(high).max(initial=0) < 2**30:  # all of them fit
+                columns[wide] = ((high << 32) + low).tolist()
+            else:
+                columns[wide] = [(h << 32) + r for h, r in zip(high.tolist(), low.tolist(), strict=True)]
         return columns
 
     def rows(self, source: str, columns: Sequence[str], form: str) -> Any:

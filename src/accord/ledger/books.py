@@ -21,20 +21,21 @@ import accord
 from accord.budget import MICRO, PUBLIC, IntArray, level_text, to_float
 from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError, did_you_mean
 from accord.ledger import key as keys
-from accord.ledger.chain import Entry, encode, following
-from accord.ledger.cohorts import Cohort, assign, places, sizes
+from accord.ledger.chain import Entry, following, rows
+from accord.ledger.cohorts import NONE, Cohorts, Moves, assign, places
 from accord.ledger.head import ILLEGIBLE, Head, HeadFile, head_of
 from accord.ledger.reading import (
     Accounts,
     CohortsOfTable,
-    all_entries,
     checked_accounts,
     digests,
+    each_entry,
     everyone,
     newest_entry,
     people_digest,
     select,
     stored_accounts,
+    write_cohorts,
     write_everyone,
 )
 from accord.ledger.store import MIGRATIONS, Session, SQLite, open_store
@@ -179,16 +180,15 @@ class Ledger:
         with self._writing() as db:
             before = checked_accounts(db)
             self._agree(db, before, people.neighbors)
-            known, found = before.known, {row[1]: row for row in before.tables}.get(name)
+            found = {row[1]: row for row in before.tables}.get(name)
             if found is not None and found[3] == mark:
                 return Registration(name, found[2], hashes.size, 0, 0, 0, 0)
             taken = max((row[0] for row in before.tables), default=0)
             table, version = (found[0], found[2] + 1) if found is not None else (taken + 1, 1)
-            made = assign(*everyone(db, before), known, table, hashes, levels, max(known, default=0) + 1)
-            change = Registration(name, version, hashes.size, *_changes(known, made.moves, table))
-            digest = write_everyone(db, made.hashes, made.cohorts)
+            made = assign(*everyone(db, before), before.cohorts, table, hashes, levels)
+            change = Registration(name, version, hashes.size, *_changes(before.cohorts, made.moves, table))
+            digest = write_everyone(db, made.hashes, made.of)
             tiers = json.dumps({tier: level_text(level) for tier, level in people.spec().tiers.items()})
-            people_of = sizes(made.moves)
             db.run("DELETE FROM accord_table WHERE id = ?", table)
             db.run(
                 "INSERT INTO accord_table (id, name, version, fingerprint, people, tiers) VALUES (?, ?, ?, ?, ?, ?)",
@@ -199,17 +199,10 @@ class Ledger:
                 hashes.size,
                 tiers,
             )
-            db.run("DELETE FROM accord_member")
-            db.run("DELETE FROM accord_cohort")
-            rows = [(number, cohort, people_of.get(number, 0)) for number, cohort in made.known.items()]
-            rows = [(number, c if size else Cohort(c.spent, ()), size) for number, c, size in rows]
-            cohorts = sorted((number, c.level, c.allowed, c.spent, size) for number, c, size in rows)
-            members = sorted((tab, number, level) for number, c, _ in rows for tab, level in c.levels)
-            db.many("INSERT INTO accord_cohort (id, level, allowed, spent, people) VALUES (?, ?, ?, ?, ?)", cohorts)
-            db.many("INSERT INTO accord_member (tab, cohort, level) VALUES (?, ?, ?)", members)
             others = [row for row in before.tables if row[0] != table]
             tables = sorted([*others, (table, name, version, mark, hashes.size, tiers)])
-            after = Accounts(before.meta | {"neighbors": people.neighbors}, tables, cohorts, members)
+            after = Accounts(before.meta | {"neighbors": people.neighbors}, tables, made.cohorts)
+            write_cohorts(db, made.cohorts)
             self._append(
                 db,
                 "register",
@@ -228,7 +221,7 @@ class Ledger:
                     "lowered": change.lowered,
                     "raised": change.raised,
                     "digest": digest,
-                    "moves": encode(made.moves),
+                    "moves": rows("moves", made.moves.columns),
                     "accounts": _written(db, after).digest(digest),
                 },
             )
@@ -260,31 +253,38 @@ class Ledger:
             names: dict[str, list[str]] = {}
             for tier, level in self._tiers(tiers).items():
                 names.setdefault(level, []).append(tier)
-            for wish in np.unique(cohorts.wish).tolist():
-                these = cohorts.wish == wish
-                spent, left = cohorts.spent[these], cohorts.left[these]
-                accounts.append(
-                    Account(
-                        name,
-                        " / ".join(names.get(level_text(wish), [])) or None,
-                        to_float(wish),
-                        int(cohorts.people[these].sum()),
-                        (to_float(int(spent.min())), to_float(int(spent.max()))),
-                        (to_float(int(left.min())), to_float(int(left.max()))),
-                    )
-                )
+            if not cohorts.wish.size:
+                continue
+            first = np.flatnonzero(np.diff(cohorts.wish, prepend=NONE))
+            columns = [
+                cohorts.wish[first],
+                np.add.reduceat(cohorts.people, first),
+                *(
+                    edge.reduceat(column, first)
+                    for column in (cohorts.spent, cohorts.left)
+                    for edge in (np.minimum, np.maximum)
+                ),
+            ]
+            for wish, people, *amounts in zip(*(column.tolist() for column in columns), strict=True):
+                least, most, fewest, fullest = map(to_float, amounts)
+                tier = " / ".join(names.get(level_text(wish), [])) if names else ""
+                accounts.append(Account(name, tier or None, to_float(wish), people, (least, most), (fewest, fullest)))
         return accounts
 
     def entries(self) -> list[Entry]:
         """The chain of everything that was done, oldest first."""
         with self._reading() as db:
-            return all_entries(db)
+            return list(each_entry(db))
 
     def history(self) -> list[dict[str, Any]]:
         """Every reservation with what came of it, oldest first: entry, time, table, charges, state and receipts."""
+        with self._reading() as db:
+            return self._history(each_entry(db))
+
+    def _history(self, entries: Iterator[Entry]) -> list[dict[str, Any]]:
         made: dict[int, dict[str, Any]] = {}
-        for entry in self.entries():
-            content = entry.content
+        for entry in entries:
+            content = entry.outline
             if entry.kind == "reserve":
                 made[entry.seq] = {
                     "entry": entry.seq,
@@ -348,7 +348,7 @@ class Ledger:
     def export(self) -> dict[str, Any]:
         """Everything but the people, as plain data that another program can check (docs/ledger.md says how)."""
         with self._reading() as db:
-            entries, accounts = all_entries(db), checked_accounts(db)
+            entries, accounts = list(each_entry(db)), checked_accounts(db)
         return {
             "schema": 1,
             "accord": accord.__version__,
@@ -361,7 +361,9 @@ class Ledger:
                     "spent": level_text(spent),
                     "people": people,
                 }
-                for number, level, allowed, spent, people in accounts.cohorts
+                for number, level, allowed, spent, people in zip(
+                    *(column.tolist() for column in accounts.cohorts.columns), strict=True
+                )
             ],
         }
 
@@ -409,10 +411,10 @@ class Ledger:
                 "Write it to a Parquet file or an Arrow table and open that, or plan by share=. Nothing was spent."
             )
         paying = np.flatnonzero(charge)
-        pairs = list(zip(found.id[paying].tolist(), charge[paying].tolist(), strict=True))
-        if db.charge(pairs) != len(pairs):
+        payers = found.id[paying], charge[paying]
+        if db.charge(*payers) != paying.size:
             raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
-        after, everyones = before.charged(pairs), people_digest(db)
+        after, everyones = before.charged(*payers), people_digest(db)
         entry = self._append(
             db,
             "reserve",
@@ -421,7 +423,7 @@ class Ledger:
                 "table": registered.name,
                 "version": registered.version,
                 "queries": [part.query.label for part in parts_of(plan)],
-                "charges": [[number, level_text(c)] for number, c in pairs],
+                "charges": rows("charges", payers),
                 "booked": _booked(found, charge),
                 "digest": everyones,
                 "accounts": _written(db, after).digest(everyones),
@@ -616,12 +618,11 @@ class Ledger:
             return never
         hashes, levels = people._people(self._secret())
         order = np.argsort(hashes)
-        known = accounts.known
-        others, of = everyone(db, accounts)
+        known = everyone(db, accounts)
         nearest: tuple[int, str, tuple[int, int, int, int]] | None = None
         for table, name, *_ in accounts.tables:
-            moves = assign(others, of, known, table, hashes[order], levels[order], max(known, default=0) + 1).moves
-            joined, gone, lowered, raised = _changes(known, moves, table)
+            moves = assign(*known, accounts.cohorts, table, hashes[order], levels[order]).moves
+            joined, gone, lowered, raised = _changes(accounts.cohorts, moves, table)
             same = hashes.size - joined
             if same * 2 > hashes.size and (nearest is None or same > nearest[0]):
                 nearest = (same, name, (joined, gone, lowered, raised))
@@ -689,85 +690,79 @@ def _left(db: Session, accounts: Accounts, secret: str, spec: Spec, found: Cohor
     return Left(remaining, None, (secret, hashes[inside], found.left[order][at[inside]]))
 
 
-def _totals(hashes: IntArray, levels: IntArray) -> tuple[IntArray, list[int], list[int]]:
+def _totals(hashes: IntArray, levels: IntArray) -> tuple[IntArray, IntArray, list[int]]:
     """The people and the sum of their hashes for each level, as the engine would add them up."""
     distinct, place = places(levels)
+    people = np.bincount(place, minlength=distinct.size)
+    if distinct.size == hashes.size:  # each of one person
+        return distinct, people, hashes[np.argsort(place)].tolist()
     totals = [0] * distinct.size
     for shift in (0, 21, 42):  # parts of 21 bits: their sums are whole numbers below 2⁵³, which floats add up exactly
         part = np.bincount(place, weights=(hashes >> shift) & 0x1FFFFF, minlength=distinct.size)
         totals = [total + (int(sum_) << shift) for total, sum_ in zip(totals, part.tolist(), strict=True)]
-    return distinct, np.bincount(place, minlength=distinct.size).tolist(), totals
+    return distinct, people, totals
 
 
-def _changes(known: dict[int, Cohort], moves: list[Any], table: int) -> tuple[int, int, int, int]:
+def _changes(cohorts: Cohorts, moves: Moves, table: int) -> tuple[int, int, int, int]:
     """How many people joined a table, left it, lowered their level and raised it."""
-    counts = [0, 0, 0, 0]
-    for move in moves:
-        before = None if move.source is None else dict(known[move.source].levels).get(table)
-        if before is None:
-            kind = 0 if move.level is not None else None
-        elif move.level is None:
-            kind = 1
-        else:
-            kind = 2 if move.level < before else 3 if move.level > before else None
-        if kind is not None:
-            counts[kind] += move.people
-    return counts[0], counts[1], counts[2], counts[3]
+    before = np.full(moves.source.size, NONE, dtype=np.int64)
+    known = moves.source != NONE
+    before[known] = cohorts.levels_in(table)[cohorts.at(moves.source[known])]
+    was, will = before != NONE, moves.level != NONE
+    joined, left, stayed = ~was & will, was & ~will, was & will
+    lowered, raised = stayed & (moves.level < before), stayed & (moves.level > before)
+    counts = (int(moves.people[kind].sum()) for kind in (joined, left, lowered, raised))
+    return next(counts), next(counts), next(counts), next(counts)
 
 
 def _booked(found: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
     """What was charged to whom, for reading: people of a level who had as much left are one line; many lines are folded, as in receipts."""
     from accord.receipt import MOST_LEVELS, folded
 
-    lines: dict[tuple[int, int, int], int] = {}
-    for wish, left, c, people in zip(
-        found.wish.tolist(), found.left.tolist(), charge.tolist(), found.people.tolist(), strict=True
-    ):
-        lines[wish, left, c] = lines.get((wish, left, c), 0) + people
-    ordered = sorted(lines.items())
-    if len(ordered) <= MOST_LEVELS:
+    if not charge.size:
+        return []
+    order = np.lexsort((charge, found.left, found.wish))
+    wish, left, charge = found.wish[order], found.left[order], charge[order]
+    first = np.flatnonzero(np.any([np.diff(column, prepend=NONE) for column in (wish, left, charge)], axis=0))
+    people = np.add.reduceat(found.people[order], first)
+    wish, left, charge = wish[first], left[first], charge[first]
+    if first.size <= MOST_LEVELS:
+        columns = (column.tolist() for column in (wish, left, people, charge))
         return [
-            {"level": level_text(wish), "left_before": level_text(left), "people": people, "charge": level_text(c)}
-            for (wish, left, c), people in ordered
+            {"level": level_text(w), "left_before": level_text(rest), "people": n, "charge": level_text(c)}
+            for w, rest, n, c in zip(*columns, strict=True)
         ]
     return [
         {
-            "level": level_text(ordered[first][0][0]),
-            "to": level_text(ordered[end - 1][0][0]),
-            "left_before": level_text(min(left for (_, left, _), _ in ordered[first:end])),
-            "people": sum(people for _, people in ordered[first:end]),
-            "charge": level_text(max(c for (_, _, c), _ in ordered[first:end])),
+            "level": level_text(int(wish[start])),
+            "to": level_text(int(wish[end - 1])),
+            "left_before": level_text(int(left[start:end].min())),
+            "people": int(people[start:end].sum()),
+            "charge": level_text(int(charge[start:end].max())),
         }
-        for first, end in folded(len(ordered))
+        for start, end in folded(first.size)
     ]
 
 
 def _too_little(found: CohortsOfTable, charge: IntArray, short: Any) -> str:
     """Who has too little, and what would fit; by level, which is public."""
-    groups: dict[int, tuple[int, int, int]] = {}
-    for wish, left, c, people in zip(
-        found.wish[short].tolist(),
-        found.left[short].tolist(),
-        charge[short].tolist(),
-        found.people[short].tolist(),
-        strict=True,
-    ):
-        least, _, count = groups.get(wish, (left, c, 0))
-        groups[wish] = (min(least, left), c, count + people)
+    wish, left, charges, people = (column[short] for column in (found.wish, found.left, charge, found.people))
+    first = np.flatnonzero(np.diff(wish, prepend=NONE))  # cohorts are by level
+    last = np.append(first[1:], wish.size) - 1
+    columns = (wish[first], charges[last], np.minimum.reduceat(left, first), np.add.reduceat(people, first))
     told = [
-        f"level {level_text(wish)} with {level_text(c)}; {level_text(left)} is left to {people:,} people"
-        for wish, (left, c, people) in sorted(groups.items())
+        f"level {level_text(w)} with {level_text(c)}; {level_text(rest)} is left to {n:,} people"
+        for w, c, rest, n in zip(*(column[:_TOLD].tolist() for column in columns), strict=True)
     ]
-    more = f", and {len(told) - _TOLD} more levels" if len(told) > _TOLD else ""
+    more = f", and {first.size - _TOLD} more levels" if first.size > _TOLD else ""
     # a share under which nobody could be short, whomever a plan for it charges
     limited = (found.wish > 0) & (found.level != PUBLIC)
-    fits = min(
-        0 if wish == PUBLIC else left * MICRO // wish
-        for wish, left in zip(found.wish[limited].tolist(), found.left[limited].tolist(), strict=True)
-    )
+    # (what is left is below 10¹², so that a million times as much is a whole number of 64 bits)
+    wished, rest = found.wish[limited], found.left[limited]
+    fits = int(np.where(wished == PUBLIC, 0, rest * MICRO // wished).min())
     usable = 0 < fits < MICRO and int(found.wish[limited].max()) * fits >= MICRO
     ask = f"Ask for share={level_text(fits)} or less, or" if usable else "No share fits everyone:"
     return (
-        f"this release charges {', '.join(told[:_TOLD])}{more}. {ask} plan from what is left: accord.plan(ledger.remaining(table), query) "
+        f"this release charges {', '.join(told)}{more}. {ask} plan from what is left: accord.plan(ledger.remaining(table), query) "
         "(on the command line --remaining). See 'accord ledger show'. Nothing was spent."
     )

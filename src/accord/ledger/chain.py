@@ -8,23 +8,31 @@ a reservation: "release" with its receipts, or "failed". A reservation without e
 older copy was accepted, and what was done since is forgotten.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who is in which cohort; entries of accord
-before 0.3 do not hold the first.
+before 0.3 do not hold the first. "charges" and "moves" have a row for each cohort, perhaps a million: they are read and written by column, and
+nothing here holds more than one entry's of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from accord.budget import MICRO, PUBLIC, level_text
+import numpy as np
+
+from accord import numerals
+from accord.budget import MICRO, PUBLIC, IntArray, distinct
 from accord.errors import LedgerError
-from accord.ledger.cohorts import Cohort, Move, sizes
+from accord.ledger.cohorts import NO_COHORTS, NONE, Cohorts, Moves, follow
 
 START = "0" * 64
+_ROWS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
+"""The long lists in bodies: cohort and charge; source, level, target and people of a move."""
+_LONG = 10_000
+"""Letters of a list that is worth reading by column."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,16 @@ class Entry:
 
     @property
     def content(self) -> dict[str, Any]:
+        return self._read(lambda: json.loads(self.body))
+
+    @property
+    def outline(self) -> dict[str, Any]:
+        """The content, but a long list of charges or moves is left as text."""
+        return self._read(lambda: _outline(self.body))
+
+    def _read(self, load: Callable[[], Any]) -> dict[str, Any]:
         try:
-            content = json.loads(self.body)
+            content = load()
         except (TypeError, ValueError, RecursionError):
             content = None
         if not isinstance(content, dict):
@@ -56,26 +72,54 @@ class Entry:
         return self.hash == _hash(self.previous, self.seq, self.time, self.kind, self.body)
 
 
+class Rows(str):
+    """JSON text of a long list of rows, as it stands in a body."""
+
+    __slots__ = ()
+
+
+def rows(name: str, columns: Sequence[IntArray]) -> Rows:
+    """Charges or moves as text."""
+    return Rows(f"[{b''.join(numerals.written(_ROWS[name], ',', columns)).decode()}]")
+
+
+def _outline(body: str) -> Any:
+    for name in _ROWS:
+        # no text within quotes reads like this: a quote in it has a backslash before it
+        start, opening = body.find(f',"{name}":[['), len(name) + 4
+        end = body.find("]]", start + opening) + 2
+        if start < 0 or end - start < _LONG:
+            continue
+        try:
+            before, after = json.loads(body[:start] + "}"), json.loads("{" + body[end:].removeprefix(","))
+        except ValueError:
+            continue
+        if not before.keys() & after.keys() and name not in before.keys() | after.keys():
+            return {**before, name: Rows(body[start + opening : end]), **after}
+    return json.loads(body)
+
+
 def following(last: Entry | None, kind: str, content: dict[str, Any], seal: Callable[[str], str]) -> Entry:
     """The next entry."""
     seq, previous = (1, START) if last is None else (last.seq + 1, last.hash)
     time = datetime.now(UTC).isoformat()
-    body = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    body = "".join(("{", ",".join(f"{_json(name)}:{_json(value)}" for name, value in content.items()), "}"))
     mark = _hash(previous, seq, time, kind, body)
     return Entry(seq, time, kind, body, previous, mark, seal(mark))
 
 
-def is_unbroken(entries: list[Entry]) -> bool:
-    """Whether they are a chain from the first entry on."""
-    before = [START, *(entry.hash for entry in entries)]
-    return all(
-        entry.seq == number and entry.previous == previous and entry.is_whole
-        for number, (entry, previous) in enumerate(zip(entries, before, strict=False), start=1)
-    )
+def _json(value: Any) -> str:
+    if isinstance(value, Rows):
+        return value
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _hash(*parts: object) -> str:
-    return hashlib.sha256("".join(f"{part}\n" for part in parts).encode()).hexdigest()
+    text = hashlib.sha256()
+    for part in parts:
+        text.update(str(part).encode())
+        text.update(b"\n")
+    return text.hexdigest()
 
 
 def to_micro(text: str) -> int:
@@ -86,22 +130,42 @@ def to_micro(text: str) -> int:
     return int(whole) * MICRO + int(rest.ljust(6, "0"))
 
 
-def add(spent: int, charge: int) -> int:
+def add(spent: IntArray, charge: IntArray) -> IntArray:
     """∞ stays ∞."""
-    return PUBLIC if charge >= PUBLIC - spent else spent + charge
+    return np.where(charge >= PUBLIC - spent, PUBLIC, spent + charge)
 
 
-def encode(moves: Iterable[Move]) -> list[list[Any]]:
-    return [[m.source, None if m.level is None else level_text(m.level), m.target, m.people] for m in moves]
+def columns(name: str, told: Any) -> list[IntArray]:
+    """Charges or moves, from an entry's outline.
+
+    Raises:
+        ValueError, TypeError, ArithmeticError: they are none.
+    """
+    pattern = _ROWS[name]
+    if isinstance(told, Rows):
+        if (found := numerals.read(pattern, told[1:-1])) is not None:
+            return found
+        told = json.loads(told)
+    signs = [sign for sign in pattern if sign in "#$"]
+    by_column = list(zip(*told, strict=True)) or [()] * len(signs)
+    return [
+        _column(values, to_micro if sign == "$" else None, or_none=name == "moves" and k < 2)
+        for k, (sign, values) in enumerate(zip(signs, by_column, strict=True))
+    ]
+
+
+def _column(values: Sequence[Any], read: Callable[[Any], int] | None, or_none: bool) -> IntArray:
+    numbers = [NONE if x is None and or_none else x if read is None else read(x) for x in values]
+    if not set(map(type, numbers)) <= {int}:
+        raise ValueError("not a whole number")
+    return np.array(numbers, dtype=np.int64)
 
 
 class Replay:
     """The accounts, from the entries alone."""
 
     def __init__(self) -> None:
-        self.cohorts: dict[int, Cohort] = {}
-        self.people: dict[int, int] = {}
-        self.allowed: dict[int, int] = {}
+        self.cohorts: Cohorts = NO_COHORTS
         self.tables: dict[int, tuple[str, int, str, int, str]] = {}
         """name, version, fingerprint, people, tiers"""
         self.meta: tuple[str | None, str | None] = (None, None)
@@ -110,12 +174,16 @@ class Replay:
         """Of who is in which cohort."""
         self.open: set[int] = set()
         """Reservations that nothing is known to have come of."""
+        self.entries = 0
+        self.restored = 0
+        """How often an older copy was accepted."""
         self.problems: list[str] = []
 
     def run(self, entries: Iterable[Entry], seal: Callable[[str], str] | None) -> Replay:
         """Go through all entries; without `seal`, seals are not looked at."""
         previous, seq = START, 0
         for entry in entries:
+            self.entries += 1
             told = f"entry {entry.seq}"
             if entry.seq != seq + 1:
                 self.problems.append(f"{told} comes after entry {seq}: entries are missing, or out of order")
@@ -133,54 +201,54 @@ class Replay:
         return self
 
     def _apply(self, entry: Entry) -> None:
-        content = entry.content
+        content = entry.outline
         match entry.kind:
             case "register":
                 self._register(entry.seq, content)
             case "reserve":
                 self.open.add(entry.seq)
-                for number, charge in content["charges"]:
-                    cohort = self.cohorts[number]
-                    spent = add(cohort.spent, to_micro(charge))
-                    if spent < cohort.spent:
-                        self.problems.append(f"entry {entry.seq} gives cohort {number} something back")
-                    if cohort.level != PUBLIC and spent > self.allowed[number]:
-                        self.problems.append(f"entry {entry.seq} charges cohort {number} more than it allows")
-                    self.cohorts[number] = Cohort(spent, cohort.levels)
+                self._charge(entry.seq, *columns("charges", content["charges"]))
             case "release" | "failed":
                 if content["reserve"] not in self.open:
                     self.problems.append(f"entry {entry.seq} is about a reservation that is not open")
                 self.open.discard(content["reserve"])
             case "restored":
-                pass
+                self.restored += 1
             case kind:
                 self.problems.append(f"entry {entry.seq} is of an unknown kind {kind!r}")
 
+    def _charge(self, seq: int, numbers: IntArray, charge: IntArray) -> None:
+        before, at = self.cohorts, self.cohorts.at(numbers)
+        if distinct(at).size < at.size:
+            raise ValueError("a cohort is charged twice")
+        spent = add(before.spent[at], charge)
+        given = spent < before.spent[at]
+        excess = (before.level[at] != PUBLIC) & (spent > before.allowed[at])
+        for row in np.flatnonzero(given | excess).tolist():
+            if given[row]:
+                self.problems.append(f"entry {seq} gives cohort {numbers[row]} something back")
+            if excess[row]:
+                self.problems.append(f"entry {seq} charges cohort {numbers[row]} more than it allows")
+        everyones = before.spent.copy()
+        everyones[at] = spent
+        self.cohorts = replace(before, spent=everyones)
+
     def _register(self, seq: int, content: dict[str, Any]) -> None:
         table = int(content["id"])
-        moves = [
-            Move(source, None if level is None else to_micro(level), target, people)
-            for source, level, target, people in content["moves"]
-        ]
-        gone: dict[int, int] = {}
-        moved: dict[int, Cohort] = {}
-        for move in moves:
-            if move.source is not None:
-                gone[move.source] = gone.get(move.source, 0) + move.people
-            cohort = (Cohort(0, ()) if move.source is None else self.cohorts[move.source]).moved(table, move.level)
-            if moved.setdefault(move.target, cohort) != cohort:
-                self.problems.append(f"entry {seq} puts people with different accounts into cohort {move.target}")
-        if gone != {number: people for number, people in self.people.items() if people}:
+        moves = Moves(*columns("moves", content["moves"]))
+        known = moves.source != NONE
+        gone = np.zeros(self.cohorts.id.size, dtype=np.int64)
+        np.add.at(gone, self.cohorts.at(moves.source[known]), moves.people[known])
+        cohorts, mixed = follow(self.cohorts, table, moves)
+        for target in mixed.tolist():
+            self.problems.append(f"entry {seq} puts people with different accounts into cohort {target}")
+        if not np.array_equal(gone, self.cohorts.people):
             self.problems.append(f"entry {seq} loses people")
-        emptied = {number: Cohort(cohort.spent, ()) for number, cohort in self.cohorts.items()}
-        cohorts = emptied | moved
-        people = dict.fromkeys(cohorts, 0) | sizes(moves)
-        allowed = {number: cohort.allowed for number, cohort in cohorts.items()}
         name, version, mark, count, tiers, key, neighbors, digest = (
             content[field]
             for field in ("table", "version", "fingerprint", "people", "tiers", "key", "neighbors", "digest")
         )
         # only now that all of it was legible: half a registration would be none that can be told about
-        self.cohorts, self.people, self.allowed = cohorts, people, allowed
+        self.cohorts = cohorts
         self.tables[table] = (name, version, mark, count, tiers)
         self.meta, self.digest = (key, neighbors), digest

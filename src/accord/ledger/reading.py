@@ -15,15 +15,15 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from accord.budget import PUBLIC, IntArray
-from accord.ledger.chain import Entry, Replay, add, is_unbroken
-from accord.ledger.cohorts import Cohort, left_of
+from accord.ledger.chain import START, Entry, Replay, add
+from accord.ledger.cohorts import Cohorts, Members, left_of
 from accord.ledger.store import Session
+from accord.numerals import written
 
 _CHUNK = 2**20
 _META = ("key", "neighbors", "head")
@@ -83,17 +83,42 @@ COLUMNS: dict[str, dict[str, Whole | Text | Numbers]] = {
 }
 
 
+_KEYS = {"accord_cohort": "id", "accord_member": "tab, cohort"}
+"""Of the tables that hold whole numbers only."""
 _ALL = {table: f"SELECT {', '.join(columns)} FROM {table}" for table, columns in COLUMNS.items()}
 
 
 def select(db: Session, table: str, rest: str = "", *values: Any) -> list[tuple[Any, ...]]:
     """Rows of a table with all its columns, each holding what it may."""
-    columns = COLUMNS[table]
     rows = db.rows(f"{_ALL[table]} {rest}", *values)
+    _check(db, table, rows)
+    return rows
+
+
+def _check(db: Session, table: str, rows: list[tuple[Any, ...]]) -> None:
+    columns = COLUMNS[table]
     for name, column in zip(columns, zip(*rows, strict=True), strict=False):
         if not columns[name].hold(column):
             raise db.damaged(f"there is something in {table}.{name} that no version of accord writes there")
-    return rows
+
+
+def stored_numbers(db: Session, table: str) -> list[IntArray] | None:
+    """The columns of a table that holds whole numbers only, by its key; None if there is anything else in it."""
+    return db.columns(f"{_ALL[table]} ORDER BY {_KEYS[table]}", len(COLUMNS[table]))
+
+
+def numbers(db: Session, table: str) -> list[IntArray]:
+    """These columns, each holding what it may."""
+    columns, found = COLUMNS[table], stored_numbers(db, table)
+    if found is not None:
+        limits = [column for column in columns.values() if isinstance(column, Whole)]
+        if all(
+            not x.size or (x.min() >= limit.least and x.max() <= limit.most)
+            for x, limit in zip(found, limits, strict=True)
+        ):
+            return found
+    select(db, table)  # which tells where it is
+    raise db.damaged(f"there is something in {table} that no version of accord writes there")
 
 
 # ---- the chain -------------------------------------------------------------------------------------------------------
@@ -116,17 +141,21 @@ def _first(db: Session, rest: str, *values: Any) -> Entry | None:
     return None
 
 
-def all_entries(db: Session) -> list[Entry]:
-    """The whole chain, oldest first."""
-    entries = [Entry(*row) for row in select(db, "accord_entry", "ORDER BY seq")]
-    if not is_unbroken(entries):
-        raise db.damaged("its entries do not follow from each other")
-    return entries
+def each_entry(db: Session) -> Iterator[Entry]:
+    """The whole chain, oldest first, one entry after the other: all of them may be too much to hold."""
+    previous = START
+    for number, row in enumerate(db.stream(f"{_ALL['accord_entry']} ORDER BY seq"), start=1):
+        _check(db, "accord_entry", [row])
+        entry = Entry(*row)
+        if entry.seq != number or entry.previous != previous or not entry.is_whole:
+            raise db.damaged("its entries do not follow from each other")
+        previous = entry.hash
+        yield entry
 
 
 def digests(entry: Entry | None) -> dict[str, Any]:
     """Those that the next entry repeats if it leaves the accounts as they are."""
-    content = {} if entry is None else entry.content
+    content = {} if entry is None else entry.outline
     return {name: content[name] for name in ("digest", "accounts") if name in content}
 
 
@@ -152,61 +181,62 @@ class CohortsOfTable:
 
 TableRow: TypeAlias = tuple[int, str, int, str, int, str]
 """id, name, version, fingerprint, people, tiers"""
-CohortRow: TypeAlias = tuple[int, int, int, int, int]
-"""id, level, allowed, spent, people"""
-MemberRow: TypeAlias = tuple[int, int, int]
-"""table, cohort, level there"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Accounts:
     """Everything that is stored but the entries, and who is in which cohort."""
 
     meta: dict[str, str]
     tables: list[TableRow]
-    cohorts: list[CohortRow]
-    members: list[MemberRow]
+    cohorts: Cohorts
 
     def digest(self, people: str) -> str:
-        """Of the accounts, and of who is in which cohort by its own digest."""
-        text = json.dumps([self.meta, self.tables, self.cohorts, self.members, people], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    @cached_property
-    def known(self) -> dict[int, Cohort]:
-        levels: dict[int, list[tuple[int, int]]] = {}
-        for table, cohort, level in self.members:
-            levels.setdefault(cohort, []).append((table, level))
-        return {row[0]: Cohort(row[3], tuple(levels.get(row[0], ()))) for row in self.cohorts}
+        """Of the accounts, and of who is in which cohort by its own digest: of [meta, tables, cohorts, members, people] as JSON."""
+        text = hashlib.sha256(f"[{json.dumps(self.meta, sort_keys=True)}, {json.dumps(self.tables)}".encode())
+        for columns in (self.cohorts.columns, self.cohorts.members.columns):
+            text.update(b", [")
+            for piece in written(f"[{', '.join('#' * len(columns))}]", ", ", columns):
+                text.update(piece)
+            text.update(b"]")
+        text.update(f", {json.dumps(people)}]".encode())
+        return text.hexdigest()
 
     def of(self, table: int) -> CohortsOfTable:
-        cohorts = {row[0]: row for row in self.cohorts}
-        those = sorted((level, cohort) for tab, cohort, level in self.members if tab == table)
-        rows = [(cohort, level, *cohorts[cohort][1:]) for level, cohort in those]
-        return CohortsOfTable(*np.array(rows, dtype=np.int64).reshape(-1, 6).T)
+        members = self.cohorts.members
+        rows = members.of(table)
+        cohort, wish = members.cohort[rows], members.level[rows]
+        order = np.argsort(wish, kind="stable")
+        at = self.cohorts.at(cohort[order])
+        number, *columns = self.cohorts.columns
+        return CohortsOfTable(number[at], wish[order], *(column[at] for column in columns))
 
-    def charged(self, charges: list[tuple[int, int]]) -> Accounts:
+    def charged(self, numbers: IntArray, charges: IntArray) -> Accounts:
         """After cohorts were charged."""
-        more = dict(charges)
-        return replace(
-            self,
-            cohorts=[(*row[:3], add(row[3], more[row[0]]), row[4]) if row[0] in more else row for row in self.cohorts],
-        )
+        spent, at = self.cohorts.spent.copy(), self.cohorts.at(numbers)
+        spent[at] = add(spent[at], charges)
+        return replace(self, cohorts=replace(self.cohorts, spent=spent))
+
+    def equal(self, other: Accounts) -> bool:
+        return (self.meta, self.tables) == (other.meta, other.tables) and self.cohorts.equal(other.cohorts)
 
     def are_stored(self, db: Session) -> bool:
         """Whether the database holds just these."""
-        return (
-            db.rows(f"{_ALL['accord_cohort']} ORDER BY id") == self.cohorts
-            and db.rows(f"{_ALL['accord_member']} ORDER BY tab, cohort") == self.members
-            and db.rows(f"{_ALL['accord_table']} ORDER BY id") == self.tables
+        return db.rows(f"{_ALL['accord_table']} ORDER BY id") == self.tables and all(
+            stored is not None and all(map(np.array_equal, stored, columns))
+            for stored, columns in (
+                (stored_numbers(db, "accord_cohort"), self.cohorts.columns),
+                (stored_numbers(db, "accord_member"), self.cohorts.members.columns),
+            )
         )
 
     def fault(self) -> str | None:
         """What contradicts itself here."""
-        tables, cohorts = {row[0] for row in self.tables}, {row[0] for row in self.cohorts}
-        if not tables >= {row[0] for row in self.members} or not cohorts >= {row[1] for row in self.members}:
+        cohorts, members = self.cohorts, self.cohorts.members
+        tables = np.array([row[0] for row in self.tables], dtype=np.int64)
+        if not np.isin(members.table, tables).all() or not np.isin(members.cohort, cohorts.id).all():
             return "levels are stored of a table or a cohort that does not exist"
-        if any(spent > allowed or level > allowed for _, level, allowed, spent, _ in self.cohorts):
+        if (np.maximum(cohorts.spent, cohorts.level) > cohorts.allowed).any():
             return "somebody has spent more than they allow"
         return None
 
@@ -214,12 +244,10 @@ class Accounts:
 def stored_accounts(db: Session) -> Accounts:
     """As they are stored, with nothing in them that contradicts itself."""
     meta = {name: value for name, value in select(db, "accord_meta") if name in _META}
-    found = Accounts(
-        meta,
-        [tuple(row) for row in select(db, "accord_table", "ORDER BY id")],
-        [tuple(row) for row in select(db, "accord_cohort", "ORDER BY id")],
-        [tuple(row) for row in select(db, "accord_member", "ORDER BY tab, cohort")],
-    )
+    tables = [tuple(row) for row in select(db, "accord_table", "ORDER BY id")]
+    number, level, allowed, spent, people = numbers(db, "accord_cohort")
+    members = Members(*numbers(db, "accord_member"))
+    found = Accounts(meta, tables, Cohorts(number, level, allowed, spent, people, members))
     if fault := found.fault():
         raise db.damaged(fault)
     return found
@@ -232,7 +260,8 @@ def checked_accounts(db: Session) -> Accounts:
     if "accounts" in told:
         sound = found.digest(str(told.get("digest"))) == told["accounts"]
     else:
-        sound = found == replay_of(all_entries(db), found.meta)
+        replayed = replay_of(each_entry(db), found.meta)
+        sound = replayed is not None and found.equal(replayed)
     if not sound:
         raise db.damaged("the accounts are not what the entries left")
     return found
@@ -244,13 +273,14 @@ def replay_of(entries: Iterable[Entry], meta: dict[str, str]) -> Accounts | None
     if replay.problems:
         return None
     told = {"key": str(replay.meta[0]), "neighbors": str(replay.meta[1])} if replay.tables else {}
-    cohorts = sorted(replay.cohorts.items())
-    return Accounts(
-        meta | told,
-        [(table, *row) for table, row in sorted(replay.tables.items())],
-        [(n, cohort.level, replay.allowed[n], cohort.spent, replay.people[n]) for n, cohort in cohorts],
-        sorted((table, n, level) for n, cohort in cohorts for table, level in cohort.levels),
-    )
+    return Accounts(meta | told, [(table, *row) for table, row in sorted(replay.tables.items())], replay.cohorts)
+
+
+def write_cohorts(db: Session, cohorts: Cohorts) -> None:
+    """Store them in place of those that are stored."""
+    for table, columns in (("accord_member", cohorts.members.columns), ("accord_cohort", cohorts.columns)):
+        db.run(f"DELETE FROM {table}")
+        db.insert(table, tuple(COLUMNS[table]), columns)
 
 
 # ---- who is in which cohort ------------------------------------------------------------------------------------------
@@ -272,12 +302,11 @@ def everyone(db: Session, accounts: Accounts) -> tuple[IntArray, IntArray]:
     hashes, of = (
         np.frombuffer(b"".join(bytes(block[k]) for block in blocks), dtype="<i8").astype(np.int64) for k in (0, 1)
     )
-    ids = np.array([row[0] for row in accounts.cohorts], dtype=np.int64)
+    ids = accounts.cohorts.id
     place = np.searchsorted(ids, of)
-    sizes = np.bincount(place, minlength=ids.size).tolist()
     if (
         hashes.size != of.size
-        or sizes != [row[4] for row in accounts.cohorts]
+        or not np.array_equal(np.bincount(place, minlength=ids.size), accounts.cohorts.people)
         or (ids[place] != of).any()
         or (hashes[1:] <= hashes[:-1]).any()
     ):

@@ -7,24 +7,30 @@ threads and forked processes and has nothing to mend after a fault.
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
-from accord.budget import PUBLIC
+import numpy as np
+
+from accord.budget import PUBLIC, IntArray
 from accord.errors import LedgerError
+from accord.numerals import written
 
 T = TypeVar("T")
 
 PATIENCE = 60
 """Seconds to wait for other writers."""
+_ROWS = 2**14
+"""So many rows are objects at a time."""
+_NOTHING = np.zeros(0, dtype=np.int64)
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -47,7 +53,8 @@ class Session:
     """One transaction. A fault of the database is a LedgerError where it happens, and quotes nothing of what is stored."""
 
     blob = "BLOB"
-    pairs = "SELECT json_extract(value, '$[0]') AS id, json_extract(value, '$[1]') AS charge FROM json_each(?)"
+    at_once = 1
+    """Rows of a stream."""
     has_tables = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'accord_meta'"
 
     def __init__(self, cursor: Any, store: Store) -> None:
@@ -63,8 +70,38 @@ class Session:
         self._store.attempt(self._cursor.execute, self._spelled(sql), values)
         return int(self._cursor.rowcount)
 
-    def many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._store.attempt(self._cursor.executemany, self._spelled(sql), rows)
+    def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
+        """Rows one by one, where all of them may be too much to hold."""
+        cursor = self._reader()
+        try:
+            self._store.attempt(cursor.execute, sql)
+            while rows := self._store.attempt(cursor.fetchmany, self.at_once):
+                yield from rows
+        finally:
+            with suppress(
+                Exception
+            ):  # whoever stopped reading may have closed the connection already, and this with it
+                cursor.close()
+
+    def columns(self, sql: str, count: int) -> list[IntArray] | None:
+        """The columns of a result, which are of whole numbers; None if there is anything else in them."""
+        self._store.attempt(self._cursor.execute, sql)
+        parts = []
+        while rows := self._store.attempt(self._cursor.fetchmany, _ROWS):
+            part = np.array(rows)
+            if part.dtype != np.int64:
+                return None
+            parts.append(part.T.copy())
+        return [np.concatenate([part[k] for part in parts] or [_NOTHING]) for k in range(count)]
+
+    def insert(self, table: str, names: Sequence[str], columns: Sequence[IntArray]) -> None:
+        """Rows of whole numbers."""
+        signs = ", ".join("?" * len(names))
+        self._store.attempt(
+            self._cursor.executemany,
+            f"INSERT INTO {table} ({', '.join(names)}) VALUES ({signs})",
+            _rows_of(columns),
+        )
 
     def damaged(self, fact: str) -> LedgerError:
         return LedgerError(
@@ -76,13 +113,16 @@ class Session:
         """How many the database finds in its own files."""
         return sum(row != ("ok",) for row in self.rows("PRAGMA integrity_check"))
 
-    def charge(self, charges: list[tuple[int, int]]) -> int:
-        """Charge cohorts that can afford it, in one statement; how many there were. Public people can always afford it, and ∞ stays ∞."""
-        return self.run(
-            f"UPDATE accord_cohort SET spent = CASE WHEN c.charge >= {PUBLIC} - spent THEN {PUBLIC} ELSE spent + c.charge END "
-            f"FROM ({self.pairs}) AS c WHERE accord_cohort.id = c.id AND c.charge > 0 AND (level = {PUBLIC} OR c.charge <= allowed - spent)",
-            json.dumps(charges),
+    def charge(self, cohorts: IntArray, charges: IntArray) -> int:
+        """Charge cohorts that can afford it; how many there were. Public people can always afford it, and ∞ stays ∞."""
+        if not cohorts.size:
+            return 0
+        statement = (
+            f"UPDATE accord_cohort SET spent = CASE WHEN ?2 >= {PUBLIC} - spent THEN {PUBLIC} ELSE spent + ?2 END "
+            f"WHERE id = ?1 AND ?2 > 0 AND (level = {PUBLIC} OR ?2 <= allowed - spent)"
         )
+        self._store.attempt(self._cursor.executemany, statement, _rows_of((cohorts, charges)))
+        return int(self._cursor.rowcount)
 
     def version(self) -> int:
         """Of the tables here; 0 if there are none."""
@@ -102,21 +142,69 @@ class Session:
             self.run("DELETE FROM accord_meta WHERE name = 'schema'")
             self.run("INSERT INTO accord_meta (name, value) VALUES ('schema', ?)", str(number))
 
+    def _reader(self) -> Any:
+        """A cursor beside the session's own."""
+        return self._cursor.connection.cursor()
+
     def _spelled(self, sql: str) -> str:
         return sql
 
 
+def _rows_of(columns: Sequence[IntArray]) -> Iterator[tuple[int, ...]]:
+    """Rows of columns, as drivers want them, never all at once."""
+    starts = range(0, columns[0].size, _ROWS)
+    return chain.from_iterable(
+        zip(*(x[start : start + _ROWS].tolist() for x in columns), strict=True) for start in starts
+    )
+
+
 class _PostgresSession(Session):
     blob = "BYTEA"
-    pairs = (
-        "SELECT (value ->> 0)::bigint AS id, (value ->> 1)::bigint AS charge FROM json_array_elements(CAST(? AS json))"
-    )
+    at_once = 4
     has_tables = (
         "SELECT COUNT(*) FROM pg_tables WHERE tablename = 'accord_meta' AND schemaname = ANY (current_schemas(false))"
     )
 
+    def columns(self, sql: str, count: int) -> list[IntArray] | None:
+        raw = self._store.attempt(self._copied, f"COPY ({sql}) TO STDOUT (FORMAT BINARY)")
+        header, end = 11 + 4 + 4, 2  # a signature, flags and the length of what is not there; −1 fields
+        fields = [(f"{name}{k}", kind) for k in range(count) for name, kind in (("size", ">i4"), ("value", ">i8"))]
+        row = np.dtype([("fields", ">i2"), *fields])
+        rows, odd = divmod(len(raw) - header - end, row.itemsize)
+        if odd:
+            return None
+        found = np.frombuffer(raw, dtype=row, offset=header, count=rows)
+        if (found["fields"] != count).any() or any((found[f"size{k}"] != 8).any() for k in range(count)):
+            return None
+        return [found[f"value{k}"].astype(np.int64) for k in range(count)]
+
+    def _copied(self, sql: str) -> bytes:
+        with self._cursor.copy(sql) as copy:
+            return b"".join(copy)
+
+    def insert(self, table: str, names: Sequence[str], columns: Sequence[IntArray]) -> None:
+        pattern = "\t".join("#" * len(names)) + "\n"
+        self._store.attempt(self._copy, f"COPY {table} ({', '.join(names)}) FROM STDIN", written(pattern, "", columns))
+
+    def _copy(self, sql: str, pieces: Iterator[bytes]) -> None:
+        with self._cursor.copy(sql) as copy:
+            for piece in pieces:
+                copy.write(piece)
+
+    def charge(self, cohorts: IntArray, charges: IntArray) -> int:
+        lists = [f"{{{b''.join(written('#', ',', [column])).decode()}}}" for column in (cohorts, charges)]
+        return self.run(
+            f"UPDATE accord_cohort SET spent = CASE WHEN c.charge >= {PUBLIC} - spent THEN {PUBLIC} ELSE spent + c.charge END "
+            "FROM UNNEST(CAST(? AS bigint[]), CAST(? AS bigint[])) AS c (id, charge) "
+            f"WHERE accord_cohort.id = c.id AND c.charge > 0 AND (level = {PUBLIC} OR c.charge <= allowed - spent)",
+            *lists,
+        )
+
     def faults(self) -> int:
         return 0  # the server looks after its files itself
+
+    def _reader(self) -> Any:
+        return self._cursor.connection.cursor("accord")  # on the server, which sends some rows at a time
 
     def _spelled(self, sql: str) -> str:
         return sql.replace("?", "%s")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
+from accord.budget import IntArray
 from accord.errors import LedgerError
 from accord.ledger.chain import Entry, Replay
 from accord.ledger.key import Key
-from accord.ledger.reading import COLUMNS, checked_accounts, digest_of, everyone
+from accord.ledger.reading import COLUMNS, checked_accounts, digest_of, everyone, stored_numbers
 from accord.ledger.store import Session
 
 T = TypeVar("T")
@@ -51,37 +54,43 @@ def examine(
         sql = f"SELECT {', '.join(COLUMNS[table])} FROM {table} ORDER BY {order}"
         return looked(lambda: db.rows(sql), [])
 
+    def same(table: str, expected: tuple[IntArray, ...]) -> bool:
+        found = looked(lambda: stored_numbers(db, table), None)
+        return found is not None and all(map(np.array_equal, found, expected))
+
     if faults := looked(db.faults, 0):
         problems.append(f"SQLite finds {faults:,} faults in the file")
-    entries = [Entry(*row) for row in rows("accord_entry", "seq")]
-    cohorts, tables = (
-        {row[0]: tuple(row[1:]) for row in rows(table, "id")} for table in ("accord_cohort", "accord_table")
-    )
-    members = rows("accord_member", "tab, cohort")
     meta = dict(rows("accord_meta", "name"))
-    blocks = [row[1:] for row in rows("accord_people", "chunk")]
-
     key = key_of(meta.get("key"))
     if missing := looked(lambda: head_problem(key), None):
         problems.append(missing)
-    replay = Replay().run(entries, None if key is None else key.seal)
+    replay = looked(lambda: Replay().run(_entries(db), None if key is None else key.seal), Replay())
     problems += replay.problems
-    expected: dict[Any, Any] = {
-        number: (c.level, replay.allowed[number], c.spent, replay.people[number])
-        for number, c in replay.cohorts.items()
-    }
-    wrong = [number for number in expected.keys() | cohorts.keys() if expected.get(number) != cohorts.get(number)]
-    problems += [f"the account of cohort {n} is not what follows from the entries" for n in sorted(wrong, key=str)]
-    levels = {(table, n, level) for n, c in replay.cohorts.items() for table, level in c.levels}
-    if len(members) != len(levels) or set(members) != levels:
+    if not same("accord_cohort", replay.cohorts.columns):
+        wrong = _differing(rows("accord_cohort", "id"), replay.cohorts.columns)
+        problems += [f"the account of cohort {n} is not what follows from the entries" for n in wrong]
+    if not same("accord_member", replay.cohorts.members.columns):
         problems.append("the levels of cohorts are not what follows from the entries")
-    if tables != replay.tables:
+    if {row[0]: tuple(row[1:]) for row in rows("accord_table", "id")} != replay.tables:
         problems.append("the registered tables are not what follows from the entries")
-    if entries and digest_of(blocks) != replay.digest:
+    if replay.entries and digest_of(row[1:] for row in rows("accord_people", "chunk")) != replay.digest:
         problems.append("who is in which cohort is not what was registered")
-    if entries and (meta.get("key"), meta.get("neighbors")) != replay.meta:
+    if replay.entries and (meta.get("key"), meta.get("neighbors")) != replay.meta:
         problems.append("the check of the key, or the notion of neighbors, is not what was registered")
     if not problems:  # so that nothing that is refused elsewhere is called whole here
         looked(lambda: everyone(db, checked_accounts(db)), None)
-    restored = sum(entry.kind == "restored" for entry in entries)
-    return Verdict(len(entries), key is not None, len(replay.open), tuple(problems), restored)
+    return Verdict(replay.entries, key is not None, len(replay.open), tuple(dict.fromkeys(problems)), replay.restored)
+
+
+def _entries(db: Session) -> Iterator[Entry]:
+    """As they are stored, which may be anything."""
+    return (
+        Entry(*row) for row in db.stream(f"SELECT {', '.join(COLUMNS['accord_entry'])} FROM accord_entry ORDER BY seq")
+    )
+
+
+def _differing(stored: list[tuple[Any, ...]], expected: tuple[IntArray, ...]) -> list[Any]:
+    """Cohorts that are stored otherwise than they follow from the entries."""
+    here = {row[0]: tuple(row[1:]) for row in stored}
+    there = {row[0]: row[1:] for row in zip(*(column.tolist() for column in expected), strict=True)}
+    return sorted((n for n in here.keys() | there.keys() if here.get(n) != there.get(n)), key=str)

@@ -23,7 +23,7 @@ import numpy as np
 
 from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms.error import predict
-from accord.mechanisms.record import Calibration, Refused, Task, Way
+from accord.mechanisms.record import Calibration, Refused, Task, Way, frozen
 from accord.query import Additive, Count, Histogram, Mean, Sum
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def calibrate_by(charge: Callable[[Task], tuple[IntArray, str]]) -> Callable[[Ta
         counted = c == PUBLIC if c[-1] == PUBLIC else c
         total = total_of(counted.astype(np.int64), task.people)
         noise = 0.0 if c[-1] == PUBLIC else task.blur * MICRO**2 / float(total) ** 2
-        return Calibration(c, counted / float(total), noise, note, neighbors=task.neighbors)
+        return Calibration(frozen(c), frozen(counted / float(total)), noise, note, neighbors=task.neighbors)
 
     return calibrate
 

@@ -8,6 +8,7 @@ Levels are ascending whole millionths; PUBLIC (∞) is the largest number, so th
 from __future__ import annotations
 
 from math import floor, isqrt
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def affine(task: Task) -> tuple[IntArray, str]:
     if tau == np.inf:
         return task.levels, "everyone is public: no noise"
     below = max(1, floor(min(tau * MICRO, LARGEST)))
-    charges = min((np.minimum(task.levels, t) for t in (below, below + 1)), key=lambda c: _error(c, task.people, ratio))
+    charges = min((np.minimum(task.levels, t) for t in (below, below + 1)), key=lambda c: _error(c, task.heads, ratio))
     clipped = int(task.people[task.levels > charges].sum())
     share = f"; {clipped / task.total:.1%} of the people allow more and keep it" if clipped else "; nobody is clipped"
     return charges, f"τ = {level_text(int(charges[-1]))}{share}"
@@ -75,7 +76,7 @@ def fallah(task: Task) -> tuple[IntArray, str]:
     return np.minimum(task.levels, top), f"nobody is charged more than 1/√n = {level_text(top)}"
 
 
-def _error(charges: IntArray, people: IntArray, ratio: float) -> float:
+def _error(charges: IntArray, people: Any, ratio: float) -> float:
     """(Σc² + v/σ²)/(Σc)²: the mean squared error up to a factor."""
     c = charges / MICRO
     return float((people @ c**2 + ratio) / (people @ c) ** 2)

@@ -78,12 +78,13 @@ def predict(task: Task, calibration: Calibration) -> Prediction:
     query: Query = task.query
     n, w, size = task.total, calibration.weights, query.size(task.total)
     outputs = query.outputs
-    gap = w - 1 / n
+    gap, square = task.scratch
+    np.square(np.subtract(w, 1 / n, out=gap), out=square)
     unread = n - int(task.people.sum())  # a small share leaves them with less than a millionth
-    spread = float(task.people @ gap**2) + unread / n**2
+    spread = float(task.heads @ square) + unread / n**2
     output_noise = calibration.noise / outputs
     laplace = size * sqrt(output_noise / 2)
-    population = task.variance / outputs * float(task.people @ w**2) + output_noise
+    population = task.variance / outputs * float(task.heads @ np.square(w, out=square)) + output_noise
     if calibration.missing:
         assert isinstance(query, Additive)
         low, high = (query.finish([end], 1) for end in (Fraction(0), Fraction(query.span)))
@@ -101,7 +102,7 @@ def predict(task: Task, calibration: Calibration) -> Prediction:
     return Prediction(
         rmse=size * sqrt(population),
         rmse_here=size * sqrt(here),
-        bias_bound=float(task.people @ np.maximum(gap, 0)),
+        bias_bound=float(task.heads @ np.maximum(gap, 0, out=gap)),
         sampling=size * sqrt(query.peak * spread),
         laplace=laplace,
         several=calibration.several,

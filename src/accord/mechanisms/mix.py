@@ -25,7 +25,7 @@ from accord.budget import MICRO, PUBLIC
 from accord.mechanisms.additive import ADDITIVE
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, few_who_count, select
-from accord.mechanisms.record import Calibration, Refused, Task, Way
+from accord.mechanisms.record import Calibration, Refused, Task, Way, frozen
 from accord.query import Additive, Quantile
 from accord.theory import as_floats
 
@@ -42,7 +42,7 @@ def _calibrate(task: Task) -> Calibration:
     beta = 1 / (task.variance / n + noise)
     beta /= beta.sum()
     return Calibration(
-        task.levels, beta / n, float(beta**2 @ noise), f"{n.size} separate answers, combined", several=True
+        task.levels, frozen(beta / n), float(beta**2 @ noise), f"{n.size} separate answers, combined", several=True
     )
 
 

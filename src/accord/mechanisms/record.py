@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +41,22 @@ class Task:
     """Of the query, unless a mechanism knows better."""
     neighbors: str = "replace"
 
+    @cached_property
+    def heads(self) -> NDArray[np.float64]:
+        """The people of each level as floats, for products with floats: an integer would be converted in each."""
+        return self.people.astype(np.float64)
+
+    @cached_property
+    def scratch(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Two columns that every prediction writes over: of a million levels, new ones would take longer than what is done with them."""
+        return np.empty_like(self.heads), np.empty_like(self.heads)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself, which nobody changes any more. For whoever has just made it: then a calibration needs no copy of it."""
+    array.flags.writeable = False
+    return array
+
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
@@ -68,11 +85,9 @@ class Calibration:
 
     def __post_init__(self) -> None:
         for name in ("charges", "weights", "keep"):  # a plan is a promise: nobody changes it afterwards
-            if getattr(self, name) is None:
-                continue
-            array = getattr(self, name).copy()
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+            array = getattr(self, name)
+            if array is not None and (array.flags.writeable or array.base is not None):
+                object.__setattr__(self, name, frozen(array.copy()))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Calibration):

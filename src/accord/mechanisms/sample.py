@@ -30,7 +30,7 @@ import numpy as np
 from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text, total_of
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, chosen, predict_rank
-from accord.mechanisms.record import Calibration, Refused, Task, Way
+from accord.mechanisms.record import Calibration, Refused, Task, Way, frozen
 from accord.mechanisms.size import MISS, BySize
 from accord.query import Additive, Algorithm, Count, Histogram, Mean, MeanWhere, Quantile, Sum
 from accord.query.order import Spending, spending
@@ -148,8 +148,8 @@ def _at(task: Task, t: int, told: str) -> Calibration:
     kept, thinning = float(task.people @ pi), float(task.people @ (pi * (1 - pi)))
     if kept < _FEWEST:
         raise Refused(f"keeps nobody at {told}")
-    charges = np.where(keep > 0, np.minimum(task.levels, t), 0)
-    weights, noise = pi / kept, _noise(task, t, pi)
+    charges = frozen(np.where(keep > 0, np.minimum(task.levels, t), 0))
+    weights, noise = frozen(pi / kept), _noise(task, t, pi)
     note = f"{told}; keeps {kept / task.total:.1%} of the people at random"
     if isinstance(query, Quantile) and t != PUBLIC:
         least = float(min(min(p, 1 - p) for p in query.ps))
@@ -158,7 +158,7 @@ def _at(task: Task, t: int, told: str) -> Calibration:
             note += f"; {ANYWHERE}"
     ps = query.ps if isinstance(query, Quantile) else ()
     return Calibration(
-        charges, weights, noise, note, several=thinning > 0, ps=ps, neighbors=task.neighbors, keep=keep, t=t
+        charges, weights, noise, note, several=thinning > 0, ps=ps, neighbors=task.neighbors, keep=frozen(keep), t=t
     )
 
 

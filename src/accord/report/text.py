@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from accord.budget import PUBLIC, amount_text, level_text
+from accord.budget import PUBLIC, IntArray, amount_text, level_text
 from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.planning import Plan
@@ -71,7 +71,7 @@ def workload_view(plan: WorkloadPlan) -> RenderableType:
             "dim",
         ),
         "",
-        _charges_table(plan.spec, plan.spent.tolist()),
+        _charges_table(plan.spec, plan.spent),
     )
 
 
@@ -259,10 +259,10 @@ def grouped_release_view(release: GroupedRelease) -> RenderableType:
 
 def charges_view(plan: Plan) -> RenderableType:
     """What each level is charged."""
-    return _charges_table(plan.spec, plan.cost.tolist())
+    return _charges_table(plan.spec, plan.cost)
 
 
-def _charges_table(spec: Spec, charges: list[int]) -> RenderableType:
+def _charges_table(spec: Spec, charges: IntArray) -> RenderableType:
     tiers = bool(spec.tiers)
     table = _table(
         *(["tier"] if tiers else []),
@@ -272,13 +272,12 @@ def _charges_table(spec: Spec, charges: list[int]) -> RenderableType:
         ">not used",
         title="Charges",
     )
-    rows = list(zip(spec.micro.tolist(), spec.counts, charges, strict=True))
-    shown = rows if len(rows) <= _ROWS else [*rows[: _ROWS // 2], None, *rows[-_ROWS // 2 :]]
-    for row in shown:
-        if row is None:
-            _row(table, *([""] if tiers else []), f"… {len(rows) - _ROWS:,} more levels", "", "", "")
+    size = spec.micro.size
+    for k in range(size) if size <= _ROWS else (*range(_ROWS // 2), None, *range(size - _ROWS // 2, size)):
+        if k is None:
+            _row(table, *([""] if tiers else []), f"… {size - _ROWS:,} more levels", "", "", "")
             continue
-        m, n, c = row
+        m, n, c = int(spec.micro[k]), int(spec.people[k]), int(charges[k])
         kept = "everything" if c == 0 else "–" if c == m else "all but the charge" if m == PUBLIC else level_text(m - c)
         _row(
             table,
@@ -295,7 +294,8 @@ def spec_view(spec: Spec) -> RenderableType:
     """The levels that people chose, as a table with bars."""
     everyone = spec.total + spec.opted_out
     table = _table("tier", ">level", ">people", "share", title=f"{everyone:,} people and the levels that they chose")
-    rows = [(spec.tier(m) or "", level_text(m), n) for m, n in zip(spec.micro.tolist(), spec.counts, strict=True)]
+    few = zip(spec.micro[:_ROWS].tolist(), spec.people[:_ROWS].tolist(), strict=True)
+    rows = [(spec.tier(m) or "", level_text(m), n) for m, n in few]
     if spec.opted_out:
         rows.append((spec.tier(0) or "", "opted out", spec.opted_out))
     for tier, level, n in rows[:_ROWS]:
