@@ -25,9 +25,9 @@ from accord.ledger import Ledger, books
 from accord.levels import Levels
 from accord.mechanisms import additive, pe, sample
 from accord.planning import Calibration, Plan
-from accord.query import Histogram, Mean, OnGrid
-from accord.query.means import Rows
-from accord.query.order import spending
+from accord.statistics import Histogram, Mean, OnGrid
+from accord.statistics.means import Rows
+from accord.statistics.order import spending
 from accord.workloads import parts_of
 
 PLANTED = {}

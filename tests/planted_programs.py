@@ -13,9 +13,8 @@ from accord.engines.sql import SQL
 from accord.ledger import cohorts
 from accord.levels import Levels, Strictest
 from accord.mechanisms import regression
-from accord.query import parts
-from accord.query.regression import layout
 from accord.report import text
+from accord.statistics import parts
 
 PLANTED = {}
 
@@ -161,7 +160,7 @@ def cross_products_are_left_out_of_the_sensitivity(monkeypatch):
     good = regression.sensitivity
 
     def bad(query, neighbors):
-        _, entries = layout(query)
+        entries = query.encoding.products
         crossed = sum(getattr(regression.weights_for(query.codes), e.kind) for e in entries if e.kind == "xx")
         return max(good(query, neighbors) - 2 * crossed, good(query, neighbors) / 4)
 

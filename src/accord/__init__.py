@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any
 from accord import errors, theory
 from accord.groups import GroupedPlan
 from accord.planning import Candidate, Plan, plan
-from accord.query import (
+from accord.release import GroupedRelease, Release, WorkloadRelease
+from accord.sampling import sample
+from accord.spec import Spec
+from accord.statistics import (
     Coefficients,
     Query,
     Workload,
@@ -36,9 +39,6 @@ from accord.query import (
     sum,
     workload,
 )
-from accord.release import GroupedRelease, Release, WorkloadRelease
-from accord.sampling import sample
-from accord.spec import Spec
 from accord.tables import Table, table
 from accord.workloads import WorkloadPlan
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from accord.budget import level_text
 from accord.planning import Plan
-from accord.query import Grouped
 from accord.spec import Spec
+from accord.statistics import Grouped
 
 
 @dataclass(frozen=True, repr=False)

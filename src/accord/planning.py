@@ -20,10 +20,10 @@ from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task, frozen
-from accord.query import Count, Grouped, Histogram, Query, Sum, Workload
-from accord.query.members import under_replace
-from accord.query.present import roster_assumption, under
 from accord.spec import Spec
+from accord.statistics import Count, Grouped, Histogram, Query, Sum, Workload
+from accord.statistics.members import under_replace
+from accord.statistics.present import roster_assumption, under
 
 if TYPE_CHECKING:
     from accord.workloads import WorkloadPlan

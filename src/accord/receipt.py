@@ -13,9 +13,9 @@ import numpy as np
 import accord
 from accord.budget import IntArray, amount_text, level_text
 from accord.planning import Plan
-from accord.query import Algorithm, Coefficients, Interval
 from accord.release import Booked, Release, WorkloadRelease
 from accord.spec import Spec
+from accord.statistics import Algorithm, Coefficients, Interval
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:

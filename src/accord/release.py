@@ -17,14 +17,15 @@ from accord.mechanisms import ALL
 from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
 from accord.planning import NO_DATA, Plan, idle_error, refuse_arguments
-from accord.query import Algorithm, Answer, Count, Grouped, Interval, Part, Query, Workload
+from accord.statistics import Algorithm, Answer, Count, Grouped, Interval, Part, Query, Workload
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan, parts_of
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.ledger.books import Held
-    from accord.tables import Left, Table
+    from accord.people.identity import Remaining
+    from accord.tables import Table
 
 _CHARGED = "The release has been charged all the same, because reading had begun; its answer is not given out."
 
@@ -344,7 +345,7 @@ def _accept(asked: Plan | WorkloadPlan, table: Table, booked: bool) -> Plan | Wo
 
 
 def _carry_out(
-    table: Table, decided: Plan | WorkloadPlan, left: Left | None, summary: Summary | None = None
+    table: Table, decided: Plan | WorkloadPlan, left: Remaining | None, summary: Summary | None = None
 ) -> Release | WorkloadRelease:
     """All answers, or an error."""
     if isinstance(decided, WorkloadPlan):
@@ -355,7 +356,7 @@ def _carry_out(
 def _carry_out_one(
     table: Table,
     decided: Plan,
-    left: Left | None,
+    left: Remaining | None,
     summary: Summary | None,
     noise: Noise | None = None,
     read: list[Summary] | None = None,
@@ -370,7 +371,11 @@ def _carry_out_one(
 
 
 def _read(
-    table: Table, decided: Plan, left: Left | None = None, summary: Summary | None = None, noise: Noise | None = None
+    table: Table,
+    decided: Plan,
+    left: Remaining | None = None,
+    summary: Summary | None = None,
+    noise: Noise | None = None,
 ) -> list[Summary] | None:
     """The integers that a plan needs, for each of its groups; None if it needs none. Which rows are kept may be up to the noise."""
     if decided.mechanism in NO_DATA:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from accord.errors import QueryError, SourceError, did_you_mean
 from accord.planning import plan, refuse_arguments
-from accord.query.algorithm import Algorithm
-from accord.query.record import column_name
 from accord.release import Release, release
+from accord.statistics.algorithm import Algorithm
+from accord.statistics.record import column_name
 from accord.tables import Table
 
 if TYPE_CHECKING:

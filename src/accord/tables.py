@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
-from itertools import chain
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
 from accord import planning, release
-from accord.budget import IntArray, distinct, read_number
+from accord.budget import IntArray, read_number
 from accord.engines import Engine, Kind, gather, open_source
 from accord.engines.sql import (
     ALL,
@@ -31,9 +29,11 @@ from accord.engines.sql import (
 from accord.errors import TABLE_CHANGED, LedgerError, PlanError, QueryError, SourceError, SpecError, did_you_mean
 from accord.groups import GroupedPlan
 from accord.levels import How, LeftColumn, Levels, Strictest, levels_of
-from accord.numerals import written
+from accord.people.identity import Remaining, fingerprint
 from accord.planning import NEIGHBORS, Plan
-from accord.query import (
+from accord.release import GroupedRelease, Release, WorkloadRelease
+from accord.spec import Spec
+from accord.statistics import (
     Additive,
     Algorithm,
     Count,
@@ -51,9 +51,6 @@ from accord.query import (
     SumWhere,
     Workload,
 )
-from accord.query.regression import layout
-from accord.release import GroupedRelease, Release, WorkloadRelease
-from accord.spec import Spec
 from accord.summary import Summary
 from accord.workloads import WorkloadPlan
 
@@ -63,17 +60,6 @@ if TYPE_CHECKING:
 
 _FEW_LEVELS = 64
 _MANY_CELLS = 1_000
-
-
-@dataclass(frozen=True)
-class Left:
-    """What everyone in a table has left, as a ledger knows it."""
-
-    spec: Spec
-    by_level: IntArray | None
-    """For each level of the table, if that decides it. In millionths."""
-    by_person: tuple[str, IntArray, IntArray] | None = field(repr=False)
-    """Otherwise: the ledger's secret, keyed hashes of people, and what each of them has left."""
 
 
 class Table:
@@ -97,10 +83,15 @@ class Table:
         self._roster = roster
         self.level_column = level_column
         self._spec: Spec | None = None
-        self._identity: tuple[str, object, str] | None = None
+        self._identity = TableIdentity(self)
         # Levels as they stand in the table (the first of them), and in millionths.
         self._raw: tuple[list[Any], IntArray] = ([], np.zeros(0, dtype=np.int64))
         self._how = levels if user is None else Strictest(levels)
+
+    @property
+    def identity(self) -> TableIdentity:
+        """Who is in the table, for ledgers."""
+        return self._identity
 
     @property
     def columns(self) -> dict[str, Kind]:
@@ -316,7 +307,7 @@ class Table:
     def _summary(
         self,
         query: Query,
-        left: Left | None = None,
+        left: Remaining | None = None,
         by_cell: bool = False,
         thinning: tuple[Any, Noise] | None = None,
     ) -> Summary:
@@ -326,7 +317,7 @@ class Table:
     def _summaries(
         self,
         query: Query,
-        left: Left | None = None,
+        left: Remaining | None = None,
         by_cell: bool = False,
         thinning: tuple[Any, Noise] | None = None,
     ) -> list[Summary]:
@@ -362,7 +353,7 @@ class Table:
         return self._sql.placed(self._all_rows, query.part, self._engine.columns)
 
     @contextmanager
-    def _rows(self, left: Left | None, query: Query) -> Iterator[tuple[str, How, Spec | None]]:
+    def _rows(self, left: Remaining | None, query: Query) -> Iterator[tuple[str, How, Spec | None]]:
         """Where people are, one row each, how their level is read, and which Spec they must have if not the table's own.
 
         Somebody's own algorithm gets rows as they are, of people who have one.
@@ -378,10 +369,10 @@ class Table:
         secret, people, amounts = left.by_person
         identity = self._sql.identity(user, self._engine.columns[user]) if alone else USER
         with self._engine.lend({LENT_PERSON: people, LENT_REMAINING: amounts}) as lent:
-            matched = self._sql.with_remaining(source, self._person(secret, identity), lent)
+            matched = self._sql.with_remaining(source, self.identity.person(secret, identity), lent)
             yield matched, LeftColumn(REMAINING), left.spec
 
-    def _sampled(self, query: Algorithm, left: Left | None, chances: Any, noise: Noise) -> Any:
+    def _sampled(self, query: Algorithm, left: Remaining | None, chances: Any, noise: Noise) -> Any:
         """The rows of people who are kept, for somebody's own algorithm."""
         with (
             self._rows(left, query) as (source, how, spec),
@@ -395,7 +386,7 @@ class Table:
         source: str,
         how: How,
         expected: Spec | None,
-        left: Left | None,
+        left: Remaining | None,
         chances: Any,
         noise: Noise,
         some: bool = False,
@@ -517,54 +508,10 @@ class Table:
         codes = self._sql.codes(query, self._engine.columns) if self.user is None else gather.codes(self._sql, query)
         found = self._engine.fetch(self._sql.moments(source, how.expression, query, codes, part))
         people = found["people"]
-        columns = [found[f"m{k}"] for k in range(len(layout(query)[1]))]
+        columns = [found[f"m{k}"] for k in range(len(query.encoding.products))]
         amounts = np.column_stack([*columns, people]).astype(np.int64)
         cells = np.zeros(people.size, dtype=np.int64)
         return _Entries(how.decode(found["level"], people), people, cells, _parts(found), amounts, None)
-
-    def _people(self, secret: str) -> tuple[IntArray, IntArray]:
-        """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
-        user = self._person(secret, USER)
-        self.spec()  # refuses levels that cannot be used, and rows of nobody
-        if self._engine.columns[str(self.user)] == "number":
-            blurred = int(self._engine.fetch(self._sql.blurred(self._engine.source, str(self.user)))["blurred"][0])
-            if blurred:
-                raise LedgerError(
-                    f"{blurred:,} ids in {self.user!r} are floating-point numbers too large to be exact, so that people cannot be told apart. "
-                    "Store ids as whole numbers or text."
-                )
-        found = self._engine.fetch(self._sql.people(self._source(), user, self._how.expression))
-        return found["person"], self._how.decode(found["level"], np.ones(found["person"].size, dtype=np.int64))
-
-    def _fingerprint(self, secret: str) -> str:
-        """Of who is in the table with which level; never of values. Kept while the source is known to be unchanged."""
-        state = self._engine.state()
-        if (
-            state is None or self._identity is None or self._identity[:2] != (secret, state)
-        ):  # None: it may have changed
-            user = self._person(secret, USER)
-            found = self._engine.fetch(self._sql.by_level(self._source(), self._how.expression, user, 0), wide="total")
-            micro = self._how.decode(found["level"], found["people"])
-            if Spec(micro, found["people"]) != self.spec():
-                raise SourceError(TABLE_CHANGED)
-            self._identity = (secret, state, fingerprint(micro, found["people"], found["total"]))
-        return self._identity[2]
-
-    def _person(self, secret: str, identity: str) -> str:
-        """Somebody's keyed hash, from what they are known by."""
-        if self._roster is not None:
-            raise LedgerError(
-                "a ledger must know who is in a table, and with neighbors='add-remove' that is private. Open it with neighbors='replace'."
-            )
-        if self.user is None:
-            raise LedgerError(
-                "the table has no column that says who a row is of, and without it the same people could be charged to two budgets. "
-                "Open it with user='…' (on the command line --user)."
-            )
-        kind = self._engine.columns[self.user]
-        if kind not in ("number", "text", "untyped"):
-            raise LedgerError(f"column {self.user!r} cannot tell people apart. Use a column of text or whole numbers.")
-        return self._sql.person(identity, self.user, kind, secret)
 
     def _by_cell(self, source: str, how: How, cell: str, cells: int, missing: int | None, part: str) -> _Entries:
         """How many people there are of each level, cell and part; −1: in no cell, in no part.
@@ -604,6 +551,66 @@ class Table:
 
     def __repr__(self) -> str:
         return f"<Table of {len(self._engine.columns)} columns; neighbors: {self.neighbors}>"
+
+
+class TableIdentity:
+    """Who is in a table: see `Identity`."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._known: tuple[str, object, str] | None = None
+
+    def people(self, secret: str) -> tuple[IntArray, IntArray]:
+        """Everyone's keyed hash and level in millionths, for a ledger. No value is read."""
+        user = self.person(secret, USER)
+        self._table.spec()  # refuses levels that cannot be used, and rows of nobody
+        if self._table._engine.columns[str(self._table.user)] == "number":
+            blurred = int(
+                self._table._engine.fetch(self._table._sql.blurred(self._table._engine.source, str(self._table.user)))[
+                    "blurred"
+                ][0]
+            )
+            if blurred:
+                raise LedgerError(
+                    f"{blurred:,} ids in {self._table.user!r} are floating-point numbers too large to be exact, so that people cannot be told apart. "
+                    "Store ids as whole numbers or text."
+                )
+        found = self._table._engine.fetch(
+            self._table._sql.people(self._table._source(), user, self._table._how.expression)
+        )
+        return found["person"], self._table._how.decode(found["level"], np.ones(found["person"].size, dtype=np.int64))
+
+    def fingerprint(self, secret: str) -> str:
+        """Of who is in the table with which level; never of values. Kept while the source is known to be unchanged."""
+        state = self._table._engine.state()
+        if state is None or self._known is None or self._known[:2] != (secret, state):  # None: it may have changed
+            user = self.person(secret, USER)
+            found = self._table._engine.fetch(
+                self._table._sql.by_level(self._table._source(), self._table._how.expression, user, 0), wide="total"
+            )
+            micro = self._table._how.decode(found["level"], found["people"])
+            if Spec(micro, found["people"]) != self._table.spec():
+                raise SourceError(TABLE_CHANGED)
+            self._known = (secret, state, fingerprint(micro, found["people"], found["total"]))
+        return self._known[2]
+
+    def person(self, secret: str, identity: str) -> str:
+        """Somebody's keyed hash, from what they are known by."""
+        if self._table._roster is not None:
+            raise LedgerError(
+                "a ledger must know who is in a table, and with neighbors='add-remove' that is private. Open it with neighbors='replace'."
+            )
+        if self._table.user is None:
+            raise LedgerError(
+                "the table has no column that says who a row is of, and without it the same people could be charged to two budgets. "
+                "Open it with user='…' (on the command line --user)."
+            )
+        kind = self._table._engine.columns[self._table.user]
+        if kind not in ("number", "text", "untyped"):
+            raise LedgerError(
+                f"column {self._table.user!r} cannot tell people apart. Use a column of text or whole numbers."
+            )
+        return self._table._sql.person(identity, self._table.user, kind, secret)
 
 
 class _Entries(NamedTuple):
@@ -688,28 +695,6 @@ def _plain(raw: Any) -> list[Any]:
         None if absent else x
         for x, absent in zip(np.ma.getdata(raw).tolist(), np.ma.getmaskarray(raw).tolist(), strict=True)
     ]
-
-
-def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
-    """Of the set of (person, level), from the number of people and the sum of their hashes for each level, in any order."""
-    if distinct(micro).size < micro.size:
-        sums: dict[int, tuple[int, int]] = {}
-        for level, count, total in zip(micro.tolist(), people.tolist(), totals, strict=True):
-            before = sums.get(level, (0, 0))
-            sums[level] = (before[0] + count, before[1] + total)
-        micro, people = np.array(list(sums)), np.array([count for count, _ in sums.values()])
-        totals = [total for _, total in sums.values()]
-    order = np.argsort(micro)
-    micro, people = micro[order], people[order]
-    if max(totals, default=0) <= np.iinfo(np.int64).max:
-        rows = written("[#, [#, #]]", ", ", (micro, people, np.array(totals, dtype=np.int64)[order]))
-    else:
-        each = zip(micro.tolist(), people.tolist(), (totals[k] for k in order.tolist()), strict=True)
-        rows = iter([", ".join(f"[{level}, [{count}, {total}]]" for level, count, total in each).encode()])
-    text = hashlib.sha256(b"[")  # of [[level, [people, total]], …] as JSON
-    for piece in chain(rows, (b"]",)):
-        text.update(piece)
-    return text.hexdigest()[:32]
 
 
 def table(

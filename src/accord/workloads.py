@@ -23,9 +23,9 @@ from accord import budget
 from accord.budget import IntArray, level_text
 from accord.errors import PlanError
 from accord.planning import Plan, by_level, idle_error, plan_within
-from accord.query import Query
-from accord.query.workload import Workload
 from accord.spec import Spec
+from accord.statistics import Query
+from accord.statistics.workload import Workload
 from accord.theory import FloatArray
 
 _SAMPLED = (1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 1.0)

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import accord
 from accord.engines import postgres
 from accord.errors import AccordError, LedgerError, QueryError, SourceError, SpecError
-from accord.query import Grouped
+from accord.statistics import Grouped
 
 pytestmark = pytest.mark.postgres
 
@@ -846,8 +846,8 @@ def test_people_are_the_same_in_every_engine(database, kind):
     here, there = (
         accord.table(source, epsilon="e", user="u") for source in (at(database, "ids"), in_arrow(types, rows))
     )
-    assert here._fingerprint(SECRET) == there._fingerprint(SECRET)
-    assert sorted(here._people(SECRET)[0].tolist()) == sorted(there._people(SECRET)[0].tolist())
+    assert here.identity.fingerprint(SECRET) == there.identity.fingerprint(SECRET)
+    assert sorted(here.identity.people(SECRET)[0].tolist()) == sorted(there.identity.people(SECRET)[0].tolist())
 
 
 decimal = st.tuples(st.integers(-(10**12), 10**12), st.integers(-25, 3)).map(lambda kp: float(f"{kp[0]}e{kp[1]}"))
@@ -935,8 +935,8 @@ def test_the_secret_of_a_ledger_is_in_no_query(edges):
     asked = []
     fetch = here._engine.fetch
     with patch.object(here._engine, "fetch", lambda sql, wide=None: [asked.append(sql), fetch(sql, wide)][1]):
-        marks = [here._fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
-    assert marks == [there._fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
+        marks = [here.identity.fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
+    assert marks == [there.identity.fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
     assert len(set(marks)) == 2 and not any(SECRET in sql or SECRET[::-1] in sql for sql in asked)
 
 

@@ -14,8 +14,8 @@ from accord.lab.papers import census, functional
 from accord.lab.papers import jorgensen_regression as figure
 from accord.lab.papers.experiment import Context
 from accord.mechanisms.regression import sensitivity
-from accord.query.regression import Q, layout
 from accord.release import _answer
+from accord.statistics.encoding import Q
 
 N = 20_000
 
@@ -272,7 +272,7 @@ def test_affine_from_sums_is_accords_release(people, coded, n):
     assert figure.coefficients(coded.query, plain)[0] == pytest.approx([*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9)
     charged = float(made.table[levels].sum())
     scales = [float(scale / (Q * Q * MICRO)) for scale in noise.scales]
-    assert len(scales) == (1 if n == 200 else len(layout(coded.query)[1]))
+    assert len(scales) == (1 if n == 200 else len(coded.query.encoding.products))
     assert (moved - plain)[0, 1:] * charged == pytest.approx(scales, rel=1e-9)
     assert moved[0, 0] == plain[0, 0] and plain[0, 0] * charged == pytest.approx(
         1 if n == 200 else float(sensitivity(coded.query, "replace"))

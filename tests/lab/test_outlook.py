@@ -25,8 +25,8 @@ from accord.lab.whatif import views as outlook_views
 from accord.lab.whatif.outlook import outlook
 from accord.lab.whatif.views import draw, view
 from accord.planning import NEIGHBORS
-from accord.query import Algorithm
 from accord.receipt import to_json
+from accord.statistics import Algorithm
 
 TIERS = {"strict": 0.01, "standard": 0.05, "public": inf, "opted out": 0}
 MEAN = accord.mean("income", bounds=(0, 200_000))

@@ -24,8 +24,8 @@ from accord.budget import MICRO, PUBLIC
 from accord.errors import AccordError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.mechanisms import ALL
-from accord.query.present import present
 from accord.spec import Spec
+from accord.statistics.present import present
 from accord.summary import Summary
 
 BY_NAME = {m.name: m for m in ALL}

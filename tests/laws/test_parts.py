@@ -29,9 +29,9 @@ from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
 from accord.mechanisms import ALL
 from accord.mechanisms.sample import SURE
-from accord.query import Grouped, Histogram
 from accord.release import _draw
 from accord.spec import Spec
+from accord.statistics import Grouped, Histogram
 from accord.summary import Summary
 
 GRID = {"bounds": (0, 2), "step": 1}

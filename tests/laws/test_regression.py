@@ -30,7 +30,7 @@ from accord.errors import QueryError
 from accord.mechanisms import ALL, regression
 from accord.mechanisms.regression import Weights, sensitivity, weights_for
 from accord.mechanisms.sample import SURE
-from accord.query.regression import Q, layout
+from accord.statistics.encoding import Q
 from accord.summary import Summary
 
 BOTH = pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
@@ -134,7 +134,7 @@ def grid_of(kinds):
 @pytest.mark.parametrize("kinds", DESIGNS)
 def test_what_is_released_is_what_the_proof_is_about(kinds):
     query = asked(kinds)
-    assert [(e.kind, e.columns) for e in layout(query)[1]] == entries_of(kinds)
+    assert [(e.kind, e.columns) for e in query.encoding.products] == entries_of(kinds)
     assert query.codes == len(groups_of(kinds))
 
 

@@ -26,7 +26,7 @@ import accord
 from accord.budget import LARGEST, MICRO, PUBLIC
 from accord.errors import PlanError
 from accord.mechanisms import ALL, sample
-from accord.query import Histogram
+from accord.statistics import Histogram
 
 SURE = 2**63
 TOLERANCE = 1e-12

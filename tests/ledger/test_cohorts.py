@@ -466,11 +466,11 @@ def hashed(secret, text):
 def test_people_are_known_by_a_keyed_hash_of_their_id_as_text(ids, texts):
     table = accord.table({"id": ids, "level": [0.3, inf]}, epsilon="level", user="id")
     secret = keys.Key(LONG).secret
-    found, levels = table._people(secret)
+    found, levels = table.identity.people(secret)
     assert dict(zip(found.tolist(), levels.tolist(), strict=True)) == {
         hashed(secret, texts[0]): 300_000, hashed(secret, texts[1]): PUBLIC
     }  # fmt: skip
-    assert not set(found.tolist()) & set(table._people(keys.Key(LONG + "!").secret)[0].tolist())
+    assert not set(found.tolist()) & set(table.identity.people(keys.Key(LONG + "!").secret)[0].tolist())
 
 
 def test_what_was_charged_to_many_levels_is_told_by_ranges(tmp_path):

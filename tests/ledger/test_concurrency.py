@@ -693,7 +693,7 @@ def drive_limit(url, when):
         return made
 
     if when == "reserve":
-        here._fingerprint(ledger._secret())
+        here.identity.fingerprint(ledger._secret())
         limit()
     else:
         releasing._carry_out = limit

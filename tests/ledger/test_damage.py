@@ -554,7 +554,7 @@ def looked_at(life, path):
 @pytest.mark.parametrize("nonsense", [None, "nonsense", 2**62, 0.5, b"\xff\x00"])
 def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypatch):
     """Of another kind than it should be: SQLite does not mind."""
-    mark = life.people._fingerprint(life.secrets[1])
+    mark = life.people.identity.fingerprint(life.secrets[1])
     monkeypatch.setattr(life.people, "_fingerprint", lambda _: mark)  # which takes longer than all the rest
     for table, columns in COLUMNS.items():
         for column in columns:

@@ -39,8 +39,8 @@ from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.ledger.key import Key
+from accord.people.identity import Remaining
 from accord.spec import Spec
-from accord.tables import Left
 
 KEY = "a key that only tests use"
 LEVELS = {
@@ -550,7 +550,7 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
     assert rest.opted_out > N // 5, "some have nothing left"
 
     secret = Key(KEY).secret
-    given = Left(rest, None, (secret, np.array([hashed(p) for p in left]), np.array(list(left.values()))))
+    given = Remaining(rest, None, (secret, np.array([hashed(p) for p in left]), np.array(list(left.values()))))
     people = [(left[p], XS[p]) for p in range(N)]
     for query in QUERIES.values():
         wanted = summarised(query, rest, people)

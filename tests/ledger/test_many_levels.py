@@ -14,7 +14,7 @@ from accord.budget import level_text
 from accord.ledger import Ledger
 from accord.ledger.chain import Entry, Rows, following
 from accord.ledger.reading import checked_accounts
-from accord.tables import fingerprint
+from accord.people.identity import fingerprint
 
 PEOPLE = 20_000
 QUERY = accord.mean("x", bounds=(0, 1))

@@ -24,7 +24,7 @@ from engines.test_postgres import at, fill, make
 import accord
 from accord.errors import AccordError, QueryError
 from accord.lab.audit import offered
-from accord.query import Algorithm
+from accord.statistics import Algorithm
 
 PAGE = Path(__file__).parents[2] / "docs" / "offered.md"
 STATISTICS = tuple(offered.QUESTIONS)

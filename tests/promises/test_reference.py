@@ -27,7 +27,7 @@ from accord.budget import PUBLIC
 from accord.errors import QueryError, SourceError, SpecError
 from accord.lab.audit import reference
 from accord.mechanisms.sample import SURE
-from accord.query import Additive, Grouped
+from accord.statistics import Additive, Grouped
 
 TYPES = {
     "id": ("text", pa.string()),

@@ -12,8 +12,8 @@ import pytest
 import accord
 from accord.errors import QueryError
 from accord.noise import SECURE
-from accord.query.regression import Q
 from accord.release import _answer
+from accord.statistics.encoding import Q
 
 BOUNDS = {"age": (18, 100), "hours": (0, 80), "income": (0, 200_000)}
 REGIONS, OWNS = ["north", "south", "west"], [False, True]

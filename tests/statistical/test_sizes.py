@@ -18,8 +18,8 @@ import accord
 from accord.budget import MICRO
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms.size import BySize, most_people
-from accord.query.order import spending
 from accord.release import Release, _draw
+from accord.statistics.order import spending
 from accord.summary import Summary
 
 ALPHA, RUNS = 1e-9, 300

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.errors import QueryError
-from accord.query.where import Both, Compare, In, IsNull, Not, columns, parse
+from accord.statistics.where import Both, Compare, In, IsNull, Not, columns, parse
 
 A, B, C = Compare("a", "=", 1.0), Compare("b", "=", 2.0), Compare("c", "=", 3.0)
 NEXT = "Write tests such as \"age >= 30 AND region IN ('north', 'east')\"."

@@ -12,7 +12,7 @@ from accord.cli import words
 from accord.cli.group import main
 from accord.cli.options import table_options
 from accord.cli.printing import answer_in, print_result, print_view, working
-from accord.query import Grouped
+from accord.statistics import Grouped
 
 
 @main.command()

@@ -18,8 +18,8 @@ from math import floor
 from accord.engines import Kind
 from accord.engines.sql import ALL, GROUP, LEVEL, PART, SQL, USER
 from accord.errors import QueryError
-from accord.query import Category, Count, Extreme, Histogram, Numeric, OnGrid, Query, Regression, Rows, Sum
-from accord.query.regression import Q
+from accord.statistics import Category, Count, Extreme, Histogram, Numeric, OnGrid, Query, Regression, Rows, Sum
+from accord.statistics.encoding import Q
 
 WIDEST = 2**50
 """A row's value lies at most so many steps from the lower bound."""
@@ -87,8 +87,8 @@ def _aggregates(sql: SQL, query: Query, columns: Mapping[str, Kind], but: str) -
                 else sql.seconds(query.column, query.kind)
             )
             if isinstance(query, Sum):
-                return _added(sql, _steps(sql, x, float(query.low), query.inverse * _finer(query), but), 0)
-            steps = _steps(sql, x, float(query.low), query.inverse, but)
+                return _added(sql, _steps(sql, x, float(query.low), query.encoding.inverse * _finer(query), but), 0)
+            steps = _steps(sql, x, float(query.low), query.encoding.inverse, but)
             return (
                 [f"{query.statistic.upper()}({steps}) AS {_SUM.format(0)}"]
                 if isinstance(query, Extreme)

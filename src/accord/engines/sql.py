@@ -24,8 +24,8 @@ from typing import Any
 
 from accord.engines import Kind
 from accord.errors import QueryError, did_you_mean
-from accord.query import Category, Count, Grouped, Histogram, Numeric, OnGrid, Part, Query, Regression, Rows, where
-from accord.query.regression import Q, layout
+from accord.statistics import Category, Count, Grouped, Histogram, Numeric, OnGrid, Part, Query, Regression, Rows, where
+from accord.statistics.encoding import Q
 
 USER, LEVEL, GROUP, PART = "g_user", "g_level", "g_group", "g_part"
 ENTRY, KEY, PLACE = "p_entry", "p_key", "p_place"
@@ -288,13 +288,13 @@ class SQL:
         )
 
     def moments(self, source: str, level: str, query: Regression, codes: list[list[str]], part: str = ALL) -> str:
-        """People and the sums of `query.regression.layout` for each raw level and part, as whole numbers in units of Q²; the number of people last."""
+        """People and the sums of `Codes.products` for each raw level and part, as whole numbers in units of Q²; the number of people last."""
         target, *features = codes
         coded = [code for feature in features for code in feature]
         inner = ", ".join(f"{code} AS x{j}" for j, code in enumerate(coded))
-        names = ["y" if j < 0 else f"x{j}" for entry in layout(query)[1] for j in entry.columns]
+        names = ["y" if j < 0 else f"x{j}" for entry in query.encoding.products for j in entry.columns]
         sums, at = [], 0
-        for k, entry in enumerate(layout(query)[1]):
+        for k, entry in enumerate(query.encoding.products):
             factors = names[at : at + len(entry.columns)]
             at += len(entry.columns)
             factor = f"{Q} * " if len(factors) == 1 else ""
@@ -404,7 +404,7 @@ class SQL:
                 )
                 low, high = self.double(float(query.low)), self.double(float(query.high))
                 return (
-                    f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN {self.whole(self.steps(x, float(query.low), query.inverse))} "
+                    f"CASE WHEN {x} >= {low} AND {x} < {high} AND {read} THEN {self.whole(self.steps(x, float(query.low), query.encoding.inverse))} "
                     f"WHEN {x} >= {high} AND {self.known(x)} AND {read} THEN {query.cells} "
                     f"WHEN {x} < {low} AND {self.known(x)} AND {read} THEN 0 ELSE {query.missing_cell} END"
                 )

@@ -41,9 +41,10 @@ from accord.ledger.reading import (
 from accord.ledger.store import MIGRATIONS, Session, SQLite, open_store
 from accord.ledger.verifying import Verdict as Verdict
 from accord.ledger.verifying import examine
+from accord.people.identity import Remaining, fingerprint
 from accord.planning import Plan
 from accord.spec import Spec
-from accord.tables import Left, Table, fingerprint
+from accord.tables import Table
 from accord.workloads import WorkloadPlan, parts_of
 
 _TOLD = 3
@@ -88,7 +89,7 @@ class Held:
     """A reservation: charged, and not yet answered."""
 
     seq: int
-    left: Left | None
+    left: Remaining | None
     """How the plan's people are told apart, if not by their level."""
     mark: str
     """Of the people who are charged."""
@@ -169,7 +170,7 @@ class Ledger:
         if not isinstance(people, Table):
             raise LedgerError(f"a ledger registers tables of accord.table, not {type(people).__name__}.")
         secret = self._secret()
-        hashes, levels = people._people(secret)
+        hashes, levels = people.identity.people(secret)
         order = np.argsort(hashes)
         hashes, levels = hashes[order], levels[order]
         if (hashes[1:] == hashes[:-1]).any():
@@ -376,7 +377,7 @@ class Ledger:
         with self._reading() as db:
             known = {row[3] for row in checked_accounts(db).tables}
         for name, group in groups.items():
-            if group._fingerprint(secret) not in known:
+            if group.identity.fingerprint(secret) not in known:
                 self.register(group, f"{registered.name}: {name}")
 
     def _reserve(self, people: Table, plan: Plan | WorkloadPlan) -> Held:
@@ -385,7 +386,7 @@ class Ledger:
 
     def _reserve_all(self, asked: list[tuple[Table, Plan | WorkloadPlan]]) -> list[Held]:
         """Charge everyone for plans about different people; all of them or nobody."""
-        marks = [people._fingerprint(self._secret()) for people, _ in asked]
+        marks = [people.identity.fingerprint(self._secret()) for people, _ in asked]
         with self._writing() as db:
             return [self._charge(db, *one, mark) for one, mark in zip(asked, marks, strict=True)]
 
@@ -433,7 +434,7 @@ class Ledger:
 
     def _recognise(self, people: Table, held: Held) -> None:
         """Refuse a table that has changed while it was read: others may have been read than were charged."""
-        if people._fingerprint(self._secret()) != held.mark:
+        if people.identity.fingerprint(self._secret()) != held.mark:
             raise SourceError(TABLE_CHANGED)
 
     def _settle(self, held: Held, receipts: list[dict[str, Any]] | None) -> Entry:
@@ -597,7 +598,7 @@ class Ledger:
     # ---- who is known ----------------------------------------------------------------------------------------------------
 
     def _known(self, people: Table) -> tuple[_Registered, CohortsOfTable]:
-        mark = people._fingerprint(self._secret())
+        mark = people.identity.fingerprint(self._secret())
         with self._reading() as db:
             accounts = checked_accounts(db)
             registered = self._find(db, accounts, people, mark)
@@ -616,7 +617,7 @@ class Ledger:
         never = f"this table is not registered in the ledger {self.label}. Do ledger.register(table, 'name') first, or 'accord ledger register'."
         if not names:
             return never
-        hashes, levels = people._people(self._secret())
+        hashes, levels = people.identity.people(self._secret())
         order = np.argsort(hashes)
         known = everyone(db, accounts)
         nearest: tuple[int, str, tuple[int, int, int, int]] | None = None
@@ -673,7 +674,9 @@ def _spec(found: CohortsOfTable) -> Spec:
     return Spec(found.left, found.people, is_rest=True)
 
 
-def _left(db: Session, accounts: Accounts, secret: str, spec: Spec, found: CohortsOfTable, remaining: Spec) -> Left:
+def _left(
+    db: Session, accounts: Accounts, secret: str, spec: Spec, found: CohortsOfTable, remaining: Spec
+) -> Remaining:
     """How to tell what each person has left: by level, if that decides it, else person by person."""
     least, most = (np.zeros(spec.micro.size, dtype=np.int64) for _ in range(2))
     least[:] = PUBLIC
@@ -682,12 +685,12 @@ def _left(db: Session, accounts: Accounts, secret: str, spec: Spec, found: Cohor
     np.minimum.at(least, place, found.left[asked])
     np.maximum.at(most, place, found.left[asked])
     if (least == most).all():
-        return Left(remaining, least, None)
+        return Remaining(remaining, least, None)
     hashes, of = everyone(db, accounts)
     order = np.argsort(found.id)
     at = np.minimum(np.searchsorted(found.id[order], of), found.id.size - 1)
     inside = found.id[order][at] == of
-    return Left(remaining, None, (secret, hashes[inside], found.left[order][at[inside]]))
+    return Remaining(remaining, None, (secret, hashes[inside], found.left[order][at[inside]]))
 
 
 def _totals(hashes: IntArray, levels: IntArray) -> tuple[IntArray, IntArray, list[int]]:

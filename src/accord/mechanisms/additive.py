@@ -24,7 +24,7 @@ import numpy as np
 from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms.error import predict
 from accord.mechanisms.record import Calibration, Refused, Task, Way, frozen
-from accord.query import Additive, Count, Histogram, Mean, Sum
+from accord.statistics import Additive, Count, Histogram, Mean, Sum
 
 if TYPE_CHECKING:
     from accord.noise import Noise

@@ -19,7 +19,7 @@ import numpy as np
 
 from accord.mechanisms.record import Calibration, Task
 from accord.mechanisms.size import BySize
-from accord.query import Additive, Answer, Ends, Interval, Query
+from accord.statistics import Additive, Answer, Ends, Interval, Query
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from accord.mechanisms.additive import ADDITIVE
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, few_who_count, select
 from accord.mechanisms.record import Calibration, Refused, Task, Way, frozen
-from accord.query import Additive, Quantile
+from accord.statistics import Additive, Quantile
 from accord.theory import as_floats
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from accord.budget import MICRO, PUBLIC
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.rank import ANYWHERE, RANKED
 from accord.mechanisms.record import Calibration, Refused, Task, Way
-from accord.query import Count, Max, Min, Quantile
+from accord.statistics import Count, Max, Min, Quantile
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:

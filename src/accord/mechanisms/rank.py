@@ -45,8 +45,8 @@ from accord.mechanisms.additive import calibrate_by
 from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.record import Calibration, Task, Way
 from accord.mechanisms.size import BEYOND, BySize
-from accord.query import Max, Min, Order, Quantile
-from accord.query.order import SIZE_PART, Spending, spending
+from accord.statistics import Max, Min, Order, Quantile
+from accord.statistics.order import SIZE_PART, Spending, spending
 
 if TYPE_CHECKING:
     from accord.noise import Noise

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.budget import IntArray
-from accord.query import Query
+from accord.statistics import Query
 
 if TYPE_CHECKING:
     from accord.mechanisms.error import Prediction

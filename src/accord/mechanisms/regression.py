@@ -33,7 +33,8 @@ from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms import sample
 from accord.mechanisms.error import Prediction
 from accord.mechanisms.record import Calibration, Task, Way
-from accord.query.regression import EXPLAINED, NOISE_LEFT, Coefficients, Q, Regression, layout
+from accord.statistics.encoding import Q
+from accord.statistics.regression import EXPLAINED, NOISE_LEFT, Coefficients, Regression
 
 if TYPE_CHECKING:
     from accord.noise import Noise
@@ -64,7 +65,7 @@ def weights_for(codes: int) -> Weights:
 @lru_cache(maxsize=64)
 def sensitivity(query: Regression, neighbors: str) -> Fraction:
     """S of the docstring, exactly."""
-    groups, entries = layout(query)
+    groups, entries = query.encoding.of_category, query.encoding.products
     w = weights_for(query.codes)
     if neighbors == "add-remove":
         return Fraction(sum(getattr(w, e.kind) for e in entries) + w.count)
@@ -104,7 +105,7 @@ def blur(query: Regression) -> float:
 
 
 def _spreads(query: Regression) -> list[float]:
-    return [_SPREAD_NUMBER if g == -1 else _SPREAD_SIGN for g in layout(query)[0]]
+    return [_SPREAD_NUMBER if g == -1 else _SPREAD_SIGN for g in query.encoding.of_category]
 
 
 def _expected(query: Regression, neighbors: str, noise: float, sampling: float) -> tuple[float, float, float]:
@@ -208,7 +209,7 @@ def _predict(task: Task, calibration: Calibration) -> Prediction:
 
 
 def _answer(summary: Summary, calibration: Calibration, query: Regression, noise: Noise) -> list[Fraction]:
-    """The noise's size 1/W with S, and the noisy moments: of `layout`, or of y alone. Under add-remove the number of people last."""
+    """The noise's size 1/W with S, and the noisy moments: of `Codes.products`, or of y alone. Under add-remove the number of people last."""
     c = calibration.charges
     sampled = calibration.keep is not None
     add_remove = sampled or calibration.neighbors == "add-remove"
@@ -239,7 +240,10 @@ def _answer(summary: Summary, calibration: Calibration, query: Regression, noise
         return [level, min(Fraction(1), max(Fraction(-1), (above - below) / there)) if there > 0 else Fraction(0)]
     s = sensitivity(query, "add-remove" if add_remove else "replace")
     w = weights_for(query.codes)
-    found = [noisy(value, s / getattr(w, entry.kind)) for value, entry in zip(sums[:-1], layout(query)[1], strict=True)]
+    found = [
+        noisy(value, s / getattr(w, entry.kind))
+        for value, entry in zip(sums[:-1], query.encoding.products, strict=True)
+    ]
     there = whole * Q * Q
     if add_remove:
         there = max(noisy(Q * Q * count, s / w.count), (s / w.count) * Q * Q * unit)
@@ -254,7 +258,7 @@ def solve(query: Regression, found: Sequence[Fraction]) -> Coefficients:
     if len(rest) == 1:
         mean = rest[0] / (1 + 24 * level**2)
         return Coefficients.of(query, mean, np.zeros(m), "only the mean of the target: the slopes would be noise")
-    groups, entries = layout(query)
+    groups, entries = query.encoding.of_category, query.encoding.products
     variance = {kind: 2 * (level / getattr(w, kind)) ** 2 for kind in ("y", "x", "yx", "xx", "square")}
     by_kind: dict[str, list[float]] = {}
     for entry, value in zip(entries, rest, strict=True):

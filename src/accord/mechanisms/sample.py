@@ -32,8 +32,8 @@ from accord.mechanisms.error import Prediction, predict
 from accord.mechanisms.rank import ANYWHERE, chosen, predict_rank
 from accord.mechanisms.record import Calibration, Refused, Task, Way, frozen
 from accord.mechanisms.size import MISS, BySize
-from accord.query import Additive, Algorithm, Count, Histogram, Mean, MeanWhere, Quantile, Sum
-from accord.query.order import Spending, spending
+from accord.statistics import Additive, Algorithm, Count, Histogram, Mean, MeanWhere, Quantile, Sum
+from accord.statistics.order import Spending, spending
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:

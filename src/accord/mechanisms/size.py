@@ -42,7 +42,7 @@ from fractions import Fraction
 from math import exp, inf, log, log1p, sqrt
 
 from accord.budget import MICRO
-from accord.query import Ends, Interval
+from accord.statistics import Ends, Interval
 
 MISS, BEYOND = 0.01, 0.05
 """How often an answer may have everyone on one side of it: quantiles; min and max."""

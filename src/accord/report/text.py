@@ -16,9 +16,9 @@ from accord.budget import PUBLIC, IntArray, amount_text, level_text
 from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.query import Algorithm, Coefficients, Count, Ends, Grouped, Histogram, Sum
 from accord.release import GroupedRelease, Release
 from accord.spec import Spec
+from accord.statistics import Algorithm, Coefficients, Count, Ends, Grouped, Histogram, Sum
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:

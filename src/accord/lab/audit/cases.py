@@ -17,8 +17,8 @@ from accord.budget import level_text, to_micro
 from accord.errors import PlanError
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.query import Query
 from accord.spec import Spec
+from accord.statistics import Query
 from accord.workloads import WorkloadPlan
 
 NEIGHBORS = ("replace", "add-remove")

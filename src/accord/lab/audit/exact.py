@@ -30,8 +30,8 @@ from accord.lab.audit.cases import (
 )
 from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
 from accord.planning import Plan
-from accord.query import Query
 from accord.spec import Spec
+from accord.statistics import Query
 from accord.summary import Summary
 from accord.tables import Table
 

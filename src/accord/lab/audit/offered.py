@@ -34,8 +34,8 @@ from accord.groups import GroupedPlan
 from accord.lab.audit.cases import ASKED, NEIGHBORS, PARTS, STATISTICS, Scale
 from accord.mechanisms import ALL
 from accord.planning import Plan, refusals
-from accord.query import Algorithm, Query, Workload
 from accord.spec import Spec
+from accord.statistics import Algorithm, Query, Workload
 from accord.workloads import parts_of
 
 MECHANISMS = (*(mechanism.name for mechanism in ALL), "auto")

@@ -24,8 +24,8 @@ from accord.lab.audit import empirical
 from accord.lab.audit.findings import Audit, Seen, gathered
 from accord.lab.audit.laws import SURE, Adaptive, Law, Leak, Words, law, loss
 from accord.lab.audit.runner import ALPHA, enough
-from accord.query import Algorithm
 from accord.sampling import asked
+from accord.statistics import Algorithm
 from accord.tables import Table
 
 _FEW = 5

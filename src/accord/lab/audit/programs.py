@@ -43,7 +43,7 @@ from accord.lab.audit.replay import amplified
 from accord.ledger import chain
 from accord.ledger.books import Registration
 from accord.planning import Plan
-from accord.query import Algorithm
+from accord.statistics import Algorithm
 
 Row = Mapping[str, Any]
 KEY = "a key for programs that are tried"

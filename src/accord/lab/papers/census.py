@@ -39,7 +39,8 @@ from numpy.typing import NDArray
 
 from accord.engines import open_source
 from accord.errors import SourceError
-from accord.query.regression import Numeric, Q, Regression, regression
+from accord.statistics.encoding import Numeric, Q
+from accord.statistics.regression import Regression, regression
 
 FloatArray = NDArray[np.float64]
 

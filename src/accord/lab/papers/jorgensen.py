@@ -45,9 +45,9 @@ from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.simulate import planned
 from accord.mechanisms.pe import count_scores, quantile_scores
 from accord.mechanisms.sample import probabilities
-from accord.query import Query, count, median
 from accord.release import _answer
 from accord.spec import Spec
+from accord.statistics import Query, count, median
 from accord.summary import Summary
 
 RUNS = 1_000

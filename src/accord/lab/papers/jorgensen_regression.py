@@ -29,8 +29,9 @@ from accord.lab.simulation.specs import jorgensen
 from accord.mechanisms.record import Calibration
 from accord.mechanisms.regression import sensitivity, solve, weights_for
 from accord.mechanisms.sample import SURE, probabilities
-from accord.query.regression import Entry, Regression, layout
 from accord.spec import Spec
+from accord.statistics.encoding import Product
+from accord.statistics.regression import Regression
 
 FloatArray = NDArray[np.float64]
 Rows = NDArray[np.float32]
@@ -254,7 +255,7 @@ def places(query: Regression) -> NDArray[np.intp]:
     rows, columns = np.triu_indices(m + 1)
     at = {(int(j), int(k)): place for place, (j, k) in enumerate(zip(rows, columns, strict=True))}
 
-    def place(entry: Entry) -> int:
+    def place(entry: Product) -> int:
         match entry.kind:
             case "y":
                 return rows.size + m
@@ -265,7 +266,7 @@ def places(query: Regression) -> NDArray[np.intp]:
             case _:
                 return at[entry.columns[0], entry.columns[1]]
 
-    return np.array([place(entry) for entry in layout(query)[1]])
+    return np.array([place(entry) for entry in query.encoding.products])
 
 
 def noisy_moments(query: Regression, sums: FloatArray, made: Planned, rng: np.random.Generator) -> FloatArray:
@@ -295,7 +296,7 @@ def noise_of(query: Regression, made: Planned) -> tuple[float, FloatArray, int]:
     w = weights_for(query.codes)
     s = float(sensitivity(query, "replace" if made.calibration.keep is None else "add-remove"))
     unit = MICRO / made.calibration.t if made.calibration.t else 1.0
-    return s * unit, np.array([getattr(w, entry.kind) for entry in layout(query)[1]]), w.count
+    return s * unit, np.array([getattr(w, entry.kind) for entry in query.encoding.products]), w.count
 
 
 def coefficients(query: Regression, found: FloatArray) -> FloatArray:

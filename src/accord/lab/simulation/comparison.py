@@ -13,9 +13,9 @@ from accord.lab.papers.figures import LOOKS
 from accord.lab.simulation.populations import Population
 from accord.lab.simulation.simulate import Simulation, simulate
 from accord.lab.simulation.specs import Drawn
-from accord.query import Query
 from accord.report.figures import CHOSEN, OTHER, pyplot, save
 from accord.spec import Spec
+from accord.statistics import Query
 
 _SHOWN = ("mechanism", "rmse", "standard_error", "predicted", "rmse_here", "predicted_here", "bias", "bias_bound")
 

@@ -23,7 +23,9 @@ from accord.lab.simulation.populations import Population
 from accord.lab.simulation.specs import Drawn
 from accord.mechanisms import ALL
 from accord.planning import NO_DATA, Plan, plan, plan_within
-from accord.query import (
+from accord.release import _draw
+from accord.spec import Spec
+from accord.statistics import (
     Additive,
     Algorithm,
     Count,
@@ -41,8 +43,6 @@ from accord.query import (
     Sum,
     where,
 )
-from accord.release import _draw
-from accord.spec import Spec
 from accord.summary import Summary
 
 FloatArray = NDArray[np.float64]
@@ -284,7 +284,7 @@ def cells(query: Query, values: FloatArray) -> IntArray:
     """The integers that the engine would make of the values: the same arithmetic, in the same order."""
     if isinstance(query, OnGrid):
         low, high = float(query.low), float(query.high)
-        inside = np.floor((np.clip(values, low, high) - low) * query.inverse + 0.5).astype(np.int64)
+        inside = np.floor((np.clip(values, low, high) - low) * query.encoding.inverse + 0.5).astype(np.int64)
         found: IntArray = np.where(values >= high, query.span, np.where(values < low, 0, inside))
         return found
     if isinstance(query, Count):

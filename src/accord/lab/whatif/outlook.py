@@ -31,10 +31,10 @@ from accord.mechanisms.rank import weighted_rank
 from accord.mechanisms.record import Task, Way
 from accord.mechanisms.sample import tried
 from accord.planning import Candidate, Plan, idle_error, plan
-from accord.query import Algorithm, Count, Grouped, Mean, Query
 from accord.receipt import SCHEMA
 from accord.report.text import number
 from accord.spec import Spec
+from accord.statistics import Algorithm, Count, Grouped, Mean, Query
 
 _CLIPPING = ("affine", "rank")
 """The mechanisms that charge min(ε, τ); the simpler ones are special cases of them."""

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from accord.query.means import Mean, Rows, Sum
-from accord.query.order import Max, Min, Quantile
-from accord.query.parts import Grouped
-from accord.query.present import PresentMean
-from accord.query.record import Answer, Query
+from accord.statistics.means import Mean, Rows, Sum
+from accord.statistics.order import Max, Min, Quantile
+from accord.statistics.parts import Grouped
+from accord.statistics.present import PresentMean
+from accord.statistics.record import Answer, Query
 
 
 @dataclass(frozen=True)

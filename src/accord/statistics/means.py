@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from accord.errors import QueryError
-from accord.query.grid import OnGrid, excluded, on_grid
-from accord.query.parts import part_of
-from accord.query.record import Additive, Answer, Query, decimal, exact, number_text
+from accord.statistics.encoding import PerPerson
+from accord.statistics.grid import OnGrid, excluded, on_grid
+from accord.statistics.parts import part_of
+from accord.statistics.record import Additive, Answer, Query, decimal, exact, number_text
 
 CELLS = 2**20
 """Cells of a value's grid unless `step` is given."""
@@ -63,6 +64,7 @@ class Mean(OnGrid, Additive):
 @dataclass(frozen=True)
 class Sum(Mean):
     statistic = "sum"
+    per_person: ClassVar[PerPerson] = "sum"
 
     def size(self, people: int) -> int:
         return people
@@ -80,6 +82,7 @@ class Rows(Sum):
     """How many rows people have, in all: their number is what is summed."""
 
     statistic = "rows"
+    per_person: ClassVar[PerPerson] = "rows"
 
     @property
     def label(self) -> str:

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from fractions import Fraction
 from functools import cached_property
-from math import inf, nextafter
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar
 
 from accord.errors import QueryError
-from accord.query.record import Point, Query, column_name, exact, number_text
-from accord.query.where import HasValue
+from accord.statistics.encoding import Grid, Kind, PerPerson
+from accord.statistics.record import Point, Query, column_name, exact, number_text
+from accord.statistics.where import HasValue
 
-Kind: TypeAlias = Literal["number", "date", "timestamp"]
 MOST_CELLS = 2**40
 _NARROWEST, _WIDEST = Fraction(1, 10**100), 10**100
 _EPOCH = datetime(1970, 1, 1)
@@ -42,10 +41,17 @@ class OnGrid(Query):
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
+    per_person: ClassVar[PerPerson] = "mean"
+    """What a person's rows come to."""
+
     @cached_property
+    def encoding(self) -> Grid:
+        return Grid(self.column, self.kind, self.low, self.high, self.step, self.missing_cell, self.per_person)
+
+    @property
     def cells(self) -> int:
-        """How many steps lie between the bounds: an engine gives every value an integer from 0 to this."""
-        return int((self.high - self.low) / self.step)
+        """How many steps lie between the bounds."""
+        return self.encoding.cells
 
     @property
     def span(self) -> int:
@@ -54,20 +60,6 @@ class OnGrid(Query):
     @property
     def width(self) -> float:
         return float(self.high - self.low)
-
-    @cached_property
-    def inverse(self) -> float:
-        """1/step as a double, or a little less: so that FLOOR((x − low)·inverse + 0.5), in doubles, is at most `cells` for every x < high.
-
-        Rounding is monotone, so that it is enough to try the last double before `high`.
-        """
-        low, last = float(self.low), nextafter(float(self.high), -inf)
-        inverse = float(1 / self.step)
-        if last > low:
-            inverse = min(inverse, (self.cells + 0.5) / (last - low))
-        while (last - low) * inverse + 0.5 >= self.cells + 1:
-            inverse = nextafter(inverse * (1 - 2**-50), 0)
-        return inverse
 
     @property
     def missing_cell(self) -> int:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from accord.query.record import Answer, Interval, Query
+from accord.statistics.record import Answer, Interval, Query
 
 
 @dataclass(frozen=True)

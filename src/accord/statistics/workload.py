@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accord.errors import QueryError
-from accord.query.record import Query
+from accord.statistics.record import Query
 
 
 @dataclass(frozen=True)

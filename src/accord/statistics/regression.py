@@ -11,77 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from accord.errors import QueryError, did_you_mean
-from accord.query.counts import categories_of
-from accord.query.parts import part_of
-from accord.query.record import Answer, Interval, Query, column_name, exact, number_text
+from accord.statistics.counts import categories_of
+from accord.statistics.encoding import Category, Codes, Numeric, Q
+from accord.statistics.parts import part_of
+from accord.statistics.record import Answer, Interval, Query, column_name, exact, number_text
 from accord.theory import FloatArray
 
-Q = 2**9
-"""Steps from the middle of the bounds to either end."""
 MOST_COLUMNS = 100
 EXPLAINED, NOISE_LEFT = 0.08, 0.15
 """What the prediction takes for granted, on the scale [−1, 1]²: the variance that the features explain, and the variance that they do not. Only the
 predicted error and the amount of shrinkage depend on it, never privacy."""
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A column of numbers within bounds."""
-
-    column: str
-    low: Fraction
-    high: Fraction
-
-    @property
-    def codes(self) -> int:
-        return 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    def coded(self, values: Any) -> FloatArray:
-        """In [−1, 1], for predictions."""
-        x = np.asarray(values, dtype=np.float64)
-        low, high = float(self.low), float(self.high)
-        scaled: FloatArray = (2 * np.clip(x, low, high) - (low + high)) / (high - low)
-        return np.where(np.isfinite(x), scaled, 0.0).reshape(-1, 1)
-
-
-@dataclass(frozen=True)
-class Category:
-    """A column with declared values; the first one is what the others are compared with."""
-
-    column: str
-    values: tuple[Any, ...]
-
-    @property
-    def codes(self) -> int:
-        return len(self.values) - 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"{self.column}={value}" for value in self.values[1:])
-
-    def coded(self, values: Any) -> FloatArray:
-        x = np.asarray(values, dtype=object).reshape(-1, 1)
-        if isinstance(self.values[0], str):
-            x = np.frompyfunc(str, 1, 1)(x)
-        same = np.frompyfunc(_same, 2, 1)(x, np.array(self.values[1:], dtype=object)).astype(bool)
-        return np.where(same, 1.0, -1.0)
-
-
-def _same(value: Any, declared: Any) -> bool:
-    try:
-        return bool(value == declared)
-    except TypeError:  # pandas' NA is neither
-        return False
 
 
 @dataclass(frozen=True)
@@ -100,9 +44,13 @@ class Regression(Query):
         return (self.target.column, *(f.column for f in self.features))
 
     @property
+    def encoding(self) -> Codes:
+        return Codes(self.target, self.features)
+
+    @property
     def codes(self) -> int:
         """m: how many columns the features become."""
-        return sum(f.codes for f in self.features)
+        return self.encoding.width
 
     @property
     def half(self) -> float:
@@ -170,31 +118,6 @@ class Regression(Query):
             "about a third of the target's variance, and is too low where they are nearly collinear",
             "coefficients are shrunk towards zero, the more the noisier they are: they have no standard errors",
         ]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One released sum: of the product of one or two columns (−1 is y); none: of ones."""
-
-    kind: str
-    columns: tuple[int, ...]
-
-
-@lru_cache(maxsize=64)
-def layout(query: Regression) -> tuple[list[int], list[Entry]]:
-    """The group of each coded column (−1: a number; categories have numbers of their own), and the entries, without the count."""
-    groups: list[int] = []
-    for k, feature in enumerate(query.features):
-        groups += [k] * feature.codes if isinstance(feature, Category) else [-1]
-    m = len(groups)
-    entries = [Entry("y", (-1,))]
-    entries += [Entry("x", (j,)) for j in range(m)]
-    entries += [Entry("yx", (-1, j)) for j in range(m)]
-    entries += [
-        Entry("xx", (j, k)) for j in range(m) for k in range(j + 1, m) if groups[j] == -1 or groups[j] != groups[k]
-    ]
-    entries += [Entry("square", (j, j)) for j in range(m) if groups[j] == -1]
-    return groups, entries
 
 
 @dataclass(frozen=True)

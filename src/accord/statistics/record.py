@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from accord.errors import QueryError
 
 if TYPE_CHECKING:
-    from accord.query.regression import Coefficients
+    from accord.statistics.encoding import Encoding
+    from accord.statistics.regression import Coefficients
 
 Point: TypeAlias = float | date
 Answer: TypeAlias = "Point | list[Point] | dict[Any, float] | Coefficients | list[dict[str, Any]]"
@@ -49,6 +50,11 @@ class Query(ABC):
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads."""
+
+    @property
+    def encoding(self) -> Encoding | None:
+        """Which integers a person adds; None: it is given rows."""
+        return None
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

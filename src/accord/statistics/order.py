@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from accord.errors import QueryError
-from accord.query.grid import OnGrid, excluded, on_grid
-from accord.query.parts import part_of
-from accord.query.record import Answer, Interval, Query, exact, number_text
+from accord.statistics.grid import OnGrid, excluded, on_grid
+from accord.statistics.parts import part_of
+from accord.statistics.record import Answer, Interval, Query, exact, number_text
 
 POINTS = 2**16
 """Steps of a grid unless `step` is given: one more point."""
@@ -194,11 +194,13 @@ class Extreme(Order):
 @dataclass(frozen=True)
 class Min(Extreme):
     statistic = "min"
+    per_person = "min"
 
 
 @dataclass(frozen=True)
 class Max(Extreme):
     statistic = "max"
+    per_person = "max"
 
 
 def quantile(

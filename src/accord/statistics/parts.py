@@ -14,11 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accord.errors import QueryError
-from accord.query import where as grammar
-from accord.query.record import Answer, Interval, Query, column_name, exact
+from accord.statistics import where as grammar
+from accord.statistics.record import Answer, Interval, Query, column_name, exact
+
+if TYPE_CHECKING:
+    from accord.statistics.encoding import Encoding
 
 MEMBERSHIP = ("private", "public")
 _OWN = ("value", "rmse", "few")
@@ -77,6 +80,10 @@ class Grouped(Query):
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.query.columns, *self.part.columns)))
+
+    @property
+    def encoding(self) -> Encoding | None:
+        return self.query.encoding
 
     @property
     def groups(self) -> int:

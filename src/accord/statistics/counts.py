@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 from accord.errors import QueryError
-from accord.query import where as grammar
-from accord.query.parts import label_of, listed, part_of
-from accord.query.record import Additive, Answer, Query, column_name, exact, number_text
+from accord.statistics import where as grammar
+from accord.statistics.encoding import Indicator, OneOf
+from accord.statistics.parts import label_of, listed, part_of
+from accord.statistics.record import Additive, Answer, Query, column_name, exact, number_text
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Count(Additive):
 
     where: str | None
     condition: grammar.Condition | None
+
+    @property
+    def encoding(self) -> Indicator:
+        return Indicator(self.condition)
 
     @property
     def known(self) -> bool:
@@ -73,6 +78,10 @@ class Histogram(Additive):
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
+
+    @property
+    def encoding(self) -> OneOf:
+        return OneOf(self.column, self.edges, self.categories, self.missing, len(self.cells))
 
     @property
     def outputs(self) -> int:

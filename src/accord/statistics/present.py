@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 
-from accord.query.algorithm import Algorithm
-from accord.query.counts import Count, Histogram
-from accord.query.means import Mean, Rows, Sum
-from accord.query.order import Max, Min, Quantile
-from accord.query.record import Answer, Interval, Query
+from accord.statistics.algorithm import Algorithm
+from accord.statistics.counts import Count, Histogram
+from accord.statistics.means import Mean, Rows, Sum
+from accord.statistics.order import Max, Min, Quantile
+from accord.statistics.record import Answer, Interval, Query
 
 _ROSTER = "who is in the table is private; who could be, and their levels, is the public roster"
 

@@ -1,0 +1,62 @@
+"""Identity: who is in a table, by keyed hashes. All that a ledger sees of it; never a value."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Protocol
+
+import numpy as np
+
+from accord.budget import IntArray, distinct
+from accord.numerals import written
+from accord.spec import Spec
+
+
+class Identity(Protocol):
+    """Who is in a table, with which level."""
+
+    def people(self, secret: str) -> tuple[IntArray, IntArray]:
+        """Everyone's hash, keyed by a ledger's secret, and their level in millionths. No value is read."""
+        ...
+
+    def fingerprint(self, secret: str) -> str:
+        """Of who is in the table with which level; kept while the source is known to be unchanged."""
+        ...
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What everyone in a table has left, as a ledger knows it."""
+
+    spec: Spec
+    by_level: IntArray | None
+    """For each level of the table, if that decides it. In millionths."""
+    by_person: tuple[str, IntArray, IntArray] | None = field(repr=False)
+    """Otherwise: the ledger's secret, keyed hashes of people, and what each of them has left."""
+
+
+def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
+    """Of the set of (person, level), in any order.
+
+    Made of the number of people and the sum of their hashes for each level.
+    """
+    if distinct(micro).size < micro.size:
+        sums: dict[int, tuple[int, int]] = {}
+        for level, count, total in zip(micro.tolist(), people.tolist(), totals, strict=True):
+            before = sums.get(level, (0, 0))
+            sums[level] = (before[0] + count, before[1] + total)
+        micro, people = np.array(list(sums)), np.array([count for count, _ in sums.values()])
+        totals = [total for _, total in sums.values()]
+    order = np.argsort(micro)
+    micro, people = micro[order], people[order]
+    if max(totals, default=0) <= np.iinfo(np.int64).max:
+        rows = written("[#, [#, #]]", ", ", (micro, people, np.array(totals, dtype=np.int64)[order]))
+    else:
+        each = zip(micro.tolist(), people.tolist(), (totals[k] for k in order.tolist()), strict=True)
+        rows = iter([", ".join(f"[{level}, [{count}, {total}]]" for level, count, total in each).encode()])
+    text = hashlib.sha256(b"[")  # of [[level, [people, total]], …] as JSON
+    for piece in chain(rows, (b"]",)):
+        text.update(piece)
+    return text.hexdigest()[:32]
