@@ -45,6 +45,11 @@ VECTORS = {
 SAMPLED = [name for name in VECTORS if name != "far gaps and nothing else"]
 
 
+def together(name):
+    """In one process, so that draws are made once."""
+    return pytest.mark.xdist_group(f"choices of {name}")
+
+
 # ---- the exact law, and the test -------------------------------------------------------------------------------------
 
 
@@ -94,9 +99,7 @@ def drawn(name):
 # ---- against the law -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "thousands, flat" else name for name in SAMPLED]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=together(name)) for name in SAMPLED])
 def test_choices_follow_their_law_and_no_other(name):
     draws, off = drawn(name), Fraction(VECTORS[name][2])
     assert follows(name, draws)
@@ -106,6 +109,7 @@ def test_choices_follow_their_law_and_no_other(name):
         assert not follows(name, draws, factor)
 
 
+@together("ties")
 def test_equal_scores_are_equally_likely():
     """Of the three best. Power: one draw in ten of the first given to the second is noticed."""
     first = np.bincount(drawn("ties"), minlength=9)[:3]
@@ -140,11 +144,12 @@ def opendp():
     return draws
 
 
-@pytest.mark.parametrize("name", ["two", "ties", "slow fall"])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=together(name)) for name in ("two", "ties", "slow fall")])
 def test_opendp_chooses_the_same(opendp, name):
     assert alike(name, drawn(name), opendp(name))
 
 
+@together("slow fall")
 def test_opendp_at_another_scale_or_by_permute_and_flip_differs(opendp):
     """The power of the comparison, at 25 %: noncentralities of 343 and 157, of which the latter is missed by one seed in 10¹⁰."""
     assert not alike("slow fall", drawn("slow fall"), opendp("slow fall", factor=1.25))
