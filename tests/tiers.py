@@ -53,7 +53,7 @@ THINNED = {
     },
     "lab/test_census.py": {"*": 3},
     "lab/test_check.py": {"*": 2},
-    "lab/test_claims.py": {"test_claims": 6, "test_claims_with_few_runs": 11, "test_points_are_whole": 3},
+    "lab/test_claims.py": {"test_claims": 6, "test_claims_with_few_runs": 3, "test_points_are_whole": 3},
     "lab/test_comparison.py": {"*": 2},
     "lab/test_jorgensen.py": {
         "*": 3,
