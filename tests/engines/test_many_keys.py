@@ -90,15 +90,19 @@ def test_many_keys_in_postgresql(postgres_url, user, monkeypatch):
         assert found == answers(columns(), by, KEYS[by], monkeypatch, 10**6, user), by
 
 
+@pytest.fixture(scope="module")
+def served_by_spark(session):
+    schema = ", ".join(f"{name} {kind.split()[0].replace('text', 'string')}" for name, kind in TYPES.items())
+    return session.createDataFrame(rows(), schema).cache()
+
+
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("by", SERVED)
-def test_many_keys_in_spark(session, by, monkeypatch):
-    schema = ", ".join(f"{name} {kind.split()[0].replace('text', 'string')}" for name, kind in TYPES.items())
-    frame = session.createDataFrame(rows(), schema).cache()
-    for user in (None, "who"):
-        found = answers(frame, by, KEYS[by], monkeypatch, 64, user)
-        assert found == answers(columns(), by, KEYS[by], monkeypatch, 10**6, user), user
+@pytest.mark.parametrize("user", [None, "who"])
+def test_many_keys_in_spark(served_by_spark, by, user, monkeypatch):
+    found = answers(served_by_spark, by, KEYS[by], monkeypatch, 64, user)
+    assert found == answers(columns(), by, KEYS[by], monkeypatch, 10**6, user)
 
 
 def test_keys_that_are_one_number_are_the_first_of_them():
@@ -214,16 +218,16 @@ def test_public_groups_are_answered_as_tables_of_their_own(name, user):
     assert 0 < sum(one is None for one in made.releases.values()) < 50
 
 
-def test_regressions_of_public_groups_have_the_moments_of_tables_of_their_own():
+@pytest.mark.parametrize("user", ["who", None])
+def test_regressions_of_public_groups_have_the_moments_of_tables_of_their_own(user):
     data, keys = crowd(), [f"k{j}" for j in range(95)]
     query = accord.regression("x", ["m"], bounds={"x": (0, 100), "m": (0, 1)}, by="w", keys=keys, membership="public")
-    for user in (None, "who"):
-        whole = accord.table(data, epsilon="e", user=user)
-        groups = whole._groups(query.part)
-        found = whole._summaries_of_groups(query.part, query.query, False, dict(enumerate(groups.values())))
-        for place, key in enumerate(keys):
-            alone = accord.table(group(data, data["w"] == key, user), epsilon="e", user=user)
-            assert sums(found[place][0]) == sums(alone._summary(query.query)), key
+    whole = accord.table(data, epsilon="e", user=user)
+    groups = whole._groups(query.part)
+    found = whole._summaries_of_groups(query.part, query.query, False, dict(enumerate(groups.values())))
+    for place, key in enumerate(keys):
+        alone = accord.table(group(data, data["w"] == key, user), epsilon="e", user=user)
+        assert sums(found[place][0]) == sums(alone._summary(query.query)), key
 
 
 def sums(summary):

@@ -29,7 +29,7 @@ from accord.lab.audit import offered
 HERE = Path(__file__).parent
 WRITE = "ACCORD_WRITE_GOLDEN" in os.environ
 PEOPLE = str(files("accord.data") / "people.parquet")
-DIGITS, EVERY = 10, 30
+DIGITS, EVERY = 10, 60
 NUMBERS, KEY = count(), "the key of golden files"
 
 
@@ -357,6 +357,7 @@ def read(path):
 
 
 def same(some, golden, folder):
+    assert some
     for cell in some:
         found = json.loads(json.dumps(rounded(replayed(cell, folder))))
         assert alike(json.loads(golden[name_of(cell)]), found), f"{cell}\n{found}"

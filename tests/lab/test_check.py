@@ -5,13 +5,21 @@ from math import exp
 
 import numpy as np
 import pytest
+from noises import SEEDED
 
 import accord
 from accord.errors import AccordError, QueryError
-from accord.lab.audit import check
+from accord.lab.audit import check, own
 
 PEOPLE = {"x": [0.0, 1.0, 0.25, 0.5, 1.0, 0.75], "e": [0.5, 1.0, 2.0, 0.5, 1.0, 2.0]}
-RNG = np.random.default_rng()
+RNG = np.random.default_rng(1)
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch):
+    """Which rows are tried, and what the algorithms here draw: a sound one fails once in 1/ALPHA times."""
+    monkeypatch.setattr(own, "secrets", SEEDED)
+    RNG.bit_generator.state = np.random.default_rng(SEEDED.randbits(64)).bit_generator.state
 
 
 def people(**how):

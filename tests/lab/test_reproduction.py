@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -115,12 +117,25 @@ def test_usage(args, tmp_path):
     assert ran.exit_code == 2 and not list(tmp_path.iterdir())
 
 
+def session(leader):
+    """The processes of a session."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            found += [int(status.parent.name)] * (int(status.read_text().rsplit(")", 1)[1].split()[3]) == leader)
+    return found
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_when_the_command_ends_everyone_does(tmp_path, how):
     """By Ctrl-C soon and politely, or killed: no process works on."""
     command = [sys.executable, "-m", "accord.cli", "reproduce", "J-fig2", "--jobs", "2", "--out", str(tmp_path)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
-    time.sleep(6)
+    deadline = time.monotonic() + 600
+    while len(session(process.pid)) < 4:  # until it works: with two others, and who tidies up after them
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(2)
     os.kill(process.pid, how)
     process.wait(timeout=600)
     assert process.returncode == (1 if how == signal.SIGINT else -signal.SIGKILL)

@@ -621,7 +621,7 @@ def test_a_sqlite_file_is_waited_for(tmp_path):
     waiting.join(0.2)
     assert waiting.is_alive() and ledger.remaining(table).levels == (1.0,)
     connection.execute("ROLLBACK")
-    waiting.join(20)
+    waiting.join(600)
     connection.close()
     assert ledger.remaining(table).levels == (0.9,)
 

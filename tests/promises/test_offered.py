@@ -137,7 +137,7 @@ def spent(ledger):
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_what_is_offered_is_released(statistic, books):
-    for cell in spread(statistic, 40, True):
+    for cell in spread(statistic, 80, True):
         releases(cell, in_memory(cell, offered.example(cell)), books())
 
 
