@@ -20,6 +20,7 @@ import numpy as np
 from run import timed
 
 import accord
+from accord.ledger import charging
 
 QUERY = accord.mean("x", bounds=(0, 100))
 
@@ -50,17 +51,19 @@ def main() -> None:
         measure(f"register {given.people:,} people", lambda: ledger.register(many, "many"), "60 s")
         measure(
             "tell whether they are still the same (in memory, so each time anew)",
-            lambda: many._fingerprint(ledger._secret()),
+            lambda: many.identity.fingerprint(ledger.books.secret),
         )
         ledger.register(few, "few")
         share = 0.9 / (given.past + 100)
         plans = {name: table.plan(QUERY, "threshold", share=1e-5) for name, table in (("many", many), ("few", few))}
-        marks = {name: table._fingerprint(ledger._secret()) for name, table in (("many", many), ("few", few))}
+        marks = {
+            name: table.identity.fingerprint(ledger.books.secret) for name, table in (("many", many), ("few", few))
+        }
 
         def charge(name: str, table: accord.Table) -> None:
             """Reserve and book, without recognising the table again."""
-            table._fingerprint = lambda secret: marks[name]  # type: ignore[method-assign]
-            ledger._settle(ledger._reserve(table, plans[name]), [])
+            table.identity.fingerprint = lambda secret: marks[name]  # type: ignore[method-assign]
+            charging.settle(ledger.books, charging.reserve(ledger.books, table, plans[name]), [])
 
         measure(
             f"charge {given.people:,} people in {given.levels:,} cohorts", lambda: charge("many", many), "50 ms", 20

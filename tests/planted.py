@@ -21,7 +21,7 @@ from accord.budget import MICRO
 from accord.engines import gather
 from accord.engines.sql import SQL
 from accord.lab.simulation.noise import Seeded
-from accord.ledger import Ledger, books
+from accord.ledger import charging
 from accord.levels import Levels
 from accord.mechanisms import additive, pe, sample
 from accord.planning import Calibration, Plan
@@ -212,14 +212,14 @@ def opted_out_people_are_read(monkeypatch):
 
 @bug
 def half_of_a_charge_is_booked(monkeypatch):
-    good = Ledger._reserve
+    good = charging.reserve
 
-    def bad(self, table, plan):
+    def bad(books, table, plan):
         if isinstance(plan, Plan):
             plan = replace(plan, calibration=replace(plan.calibration, charges=plan.calibration.charges // 2))
-        return good(self, table, plan)
+        return good(books, table, plan)
 
-    monkeypatch.setattr(Ledger, "_reserve", bad)
+    everywhere(monkeypatch, good, bad)
 
 
 def changed(monkeypatch, owner, name, good, bad):
@@ -329,7 +329,7 @@ def a_person_in_two_public_groups(monkeypatch):
 
 @bug
 def only_one_question_of_a_workload_is_booked(monkeypatch):
-    good = books._charges
+    good = charging.charges_of
     everywhere(monkeypatch, good, lambda plan: good(parts_of(plan)[0]))
 
 

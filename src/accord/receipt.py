@@ -19,7 +19,7 @@ from accord.statistics import Algorithm, Coefficients, Interval
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
-    from accord.ledger.books import Account
+    from accord.ledger.history import Account
 
 SCHEMA = 1
 MOST_LEVELS, _RANGES = 1_000, 100

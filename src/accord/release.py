@@ -23,7 +23,7 @@ from accord.workloads import WorkloadPlan, parts_of
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
-    from accord.ledger.books import Held
+    from accord.ledger.charging import Reservation
     from accord.people.identity import Remaining
     from accord.tables import Table
 
@@ -233,10 +233,12 @@ def release(
     _refuse_by_row(table, decided)
     if ledger is None:
         return _carry_out(table, decided, None, summary)
-    held = ledger._reserve(table, decided)
+    from accord.ledger import charging
+
+    held = charging.reserve(ledger.books, table, decided)
     with _charged(ledger, [held]):
-        made = _carry_out(table, decided, held.left)
-        ledger._recognise(table, held)
+        made = _carry_out(table, decided, held.remaining)
+        charging.recognise(ledger.books, table, held)
         receipts = [part.receipt() for part in (made.releases if isinstance(made, WorkloadRelease) else (made,))]
     return replace(made, booked=_settled(ledger, held, receipts))
 
@@ -262,12 +264,15 @@ def _release_groups(table: Table, decided: GroupedPlan, ledger: Ledger | None) -
         for key, (group, plan) in asked.items():
             made[key] = _carry_out_one(group, plan, None, None, read=read.get(key))
         return GroupedRelease(decided, made)
-    ledger._register_groups(table, {decided.query.part.name(key): group for key, (group, _) in asked.items()})
-    held = ledger._reserve_all(list(asked.values()))
+    from accord.ledger import charging, registering
+
+    groups = {decided.query.part.name(key): group for key, (group, _) in asked.items()}
+    registering.register_groups(ledger.books, table, groups)
+    held = charging.reserve_all(ledger.books, list(asked.values()))
     with _charged(ledger, held):
         for (key, (group, plan)), one in zip(asked.items(), held, strict=True):
-            made[key] = _carry_out_one(group, plan, one.left, None)
-            ledger._recognise(group, one)
+            made[key] = _carry_out_one(group, plan, one.remaining, None)
+            charging.recognise(ledger.books, group, one)
     for key, one in zip(asked, held, strict=True):
         answer = made[key]
         assert answer is not None
@@ -299,23 +304,27 @@ def _refuse_by_row(table: Table, decided: Plan | WorkloadPlan) -> None:
 
 
 @contextmanager
-def _charged(ledger: Ledger, held: list[Held]) -> Iterator[None]:
+def _charged(ledger: Ledger, held: list[Reservation]) -> Iterator[None]:
     """Whatever goes wrong in here has been charged: it is booked as failed, and the error says so."""
+    from accord.ledger import charging
+
     try:
         yield
     except BaseException as fault:
         for one in held:
             with suppress(LedgerError):  # then it stays a reservation without an answer, which is charged as well
-                ledger._settle(one, None)
+                charging.settle(ledger.books, one, None)
         if isinstance(fault, AccordError):
             raise type(fault)(f"{fault} {_CHARGED}") from None
         raise
 
 
-def _settled(ledger: Ledger, held: Held, receipts: list[dict[str, Any]]) -> Booked:
+def _settled(ledger: Ledger, held: Reservation, receipts: list[dict[str, Any]]) -> Booked:
     """No answer leaves that the books do not have."""
+    from accord.ledger import charging
+
     try:
-        entry = ledger._settle(held, receipts)
+        entry = charging.settle(ledger.books, held, receipts)
     except LedgerError as fault:
         raise LedgerError(f"{fault} {_CHARGED}") from None
     return Booked(entry.seq, entry.hash)

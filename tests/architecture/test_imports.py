@@ -58,6 +58,26 @@ def test_plans_cannot_reach_data():
         assert not any(i.startswith(("accord.tables", "accord.engines", "duckdb")) for i in reached), module
 
 
+def test_a_ledger_knows_tables_by_who_is_in_them():
+    ledger = {module for module in MODULES if module.startswith("accord.ledger")}
+    users = users_of("accord.tables") | users_of("accord.engines")
+    assert ledger & users == {"accord.ledger.ledger"}, "whose signatures say Table"
+    assert "accord.ledger.ledger" not in users_of("accord.tables", everywhere=False)
+
+
+def test_nobody_reaches_into_a_ledger():
+    """Neither its modules into each other, nor any other into them."""
+    named = {"_asdict"}  # of named tuples, who have no other names
+    for module, path in MODULES.items():
+        private = {name for name in imports(path) if name.startswith("accord.ledger.") and "._" in name}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                owner = node.value.id if isinstance(node.value, ast.Name) else None
+                if owner in ("ledger", "books") or (module.startswith("accord.ledger") and owner != "self"):
+                    private.add(node.attr)
+        assert private <= named, module
+
+
 def test_no_other_randomness_on_the_release_path():
     for module, path in MODULES.items():
         found = {i for i in imports(path) if i.split(".")[0] in ("random", "secrets") or i.startswith("numpy.random")}

@@ -18,7 +18,7 @@ import pytest
 import accord
 from accord.budget import PUBLIC
 from accord.errors import BudgetError, LedgerError, SourceError
-from accord.ledger import Ledger, books, reading, store
+from accord.ledger import Ledger, charging, opening, reading, store
 
 KEY = "a key that only tests use"
 DATA = Path(__file__).parent / "data"
@@ -63,7 +63,7 @@ def lived(ledger):
     ledger.register(newer(), "people")
     with suppress(BudgetError):
         staff().release(MEAN, "minimum", 1.0, ledger=ledger)
-    ledger._reserve(staff(), staff().plan(MEAN, "minimum", 0.01))
+    charging.reserve(ledger.books, staff(), staff().plan(MEAN, "minimum", 0.01))
     staff().release(MEAN, "minimum", 0.01, ledger=ledger)
     return ledger
 
@@ -80,7 +80,7 @@ def settled(path):
 def original(tmp_path_factory):
     path = tmp_path_factory.mktemp("chain") / "accord.db"
     patch = pytest.MonkeyPatch()
-    patch.setattr(reading, "_CHUNK", 3)  # so that people come in several blocks
+    patch.setattr(reading, "CHUNK", 3)  # so that people come in several blocks
     lived(Ledger(path, KEY))
     patch.undo()
     settled(path)
@@ -438,7 +438,7 @@ MORE = (
 
 
 def migrations(monkeypatch, *more):
-    for module in (store, books):
+    for module in (store, opening):
         monkeypatch.setattr(module, "MIGRATIONS", store.MIGRATIONS[:1] + more)
 
 
@@ -484,13 +484,13 @@ def test_versions_in_postgres(postgres_url, monkeypatch):
             Ledger(postgres_url, KEY)
     again = Ledger(postgres_url, KEY)
     assert (again.accounts(), again.entries(), again.export()) == before
-    with again._store.read() as db:
+    with again.books.store.read() as db:
         assert db.version() == 1
         assert db.rows("SELECT COUNT(*) FROM pg_tables WHERE tablename IN ('accord_more', 'accord_other')") == [(0,)]
     staff().release(MEAN, "minimum", 0.01, ledger=again)
     migrations(monkeypatch, MORE)
     assert Ledger(postgres_url, KEY).verify().problems == ()
-    with again._store.read() as db:
+    with again.books.store.read() as db:
         assert db.version() == 2
         assert db.rows("SELECT COUNT(*) FROM pg_tables WHERE tablename = 'accord_more'") == [(1,)]
 
@@ -509,7 +509,7 @@ def test_what_is_changed_in_postgres_shows(postgres_url):
         "DELETE FROM accord_entry WHERE seq = 2",
         "UPDATE accord_meta SET value = 'x' WHERE name = 'neighbors'",
     ):
-        with pytest.raises(ZeroDivisionError), ledger._store.write() as db:
+        with pytest.raises(ZeroDivisionError), ledger.books.store.write() as db:
             assert db.run(statement) > 0
             (found,) = verified(ledger, db)
             assert found, statement
@@ -526,7 +526,7 @@ def verified(ledger, db):
     def inside():
         yield db
 
-    with patch.object(ledger._store, "read", inside):
+    with patch.object(ledger.books.store, "read", inside):
         yield ledger.verify().problems
 
 

@@ -20,7 +20,7 @@ from accord.errors import LedgerError
 from accord.ledger import Ledger
 from accord.ledger import key as keys
 from accord.ledger.chain import START, Replay, add, columns, following, rows, to_micro
-from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, _union, assign, left_of, places
+from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, assign, places, remaining_of, union
 
 NOBODY = np.zeros(0, dtype=np.int64)
 LEVELS = [0, 1, 3, 300_000, MICRO, PUBLIC]
@@ -131,7 +131,7 @@ def test_the_lowest_level_counts_and_what_was_spent_stays_allowed():
 @given(st.lists(st.tuples(amounts, amounts), max_size=5))
 def test_what_is_left_is_never_negative_and_infinite_for_public_people(pairs):
     level, spent = ints(level for level, _ in pairs), ints(spent for _, spent in pairs)
-    left = left_of(level, np.maximum(level, spent), spent)
+    left = remaining_of(level, np.maximum(level, spent), spent)
     assert left.tolist() == [PUBLIC if level == PUBLIC else max(0, level - spent) for level, spent in pairs]
 
 
@@ -143,8 +143,8 @@ def test_places_are_where_values_stand(values):
 
 
 @given(st.sets(st.integers(0, 20)), st.sets(st.integers(0, 20)))
-def test_a_union_has_everyone_once(one, other):
-    assert _union(ints(sorted(one)), ints(sorted(other))).tolist() == sorted(one | other)
+def test_aunion_has_everyone_once(one, other):
+    assert union(ints(sorted(one)), ints(sorted(other))).tolist() == sorted(one | other)
 
 
 people = st.dictionaries(st.integers(0, 9), st.sampled_from(LEVELS), max_size=8)
@@ -216,7 +216,7 @@ def test_twenty_thousand_people_of_many_levels_are_where_a_dictionary_has_them()
         entries.append(following(entries[-1] if entries else None, "register", content, SEAL))
 
         at = made.cohorts.at(made.cohorts.members.cohort[made.cohorts.members.of(table)])
-        left = left_of(made.cohorts.level, made.cohorts.allowed, made.cohorts.spent)[at]
+        left = remaining_of(made.cohorts.level, made.cohorts.allowed, made.cohorts.spent)[at]
         charge = np.minimum(left, draw.integers(0, 4_000, at.size))
         at, charge = at[charge > 0], charge[charge > 0]
         spent = made.cohorts.spent.copy()
@@ -436,7 +436,7 @@ def test_a_key_that_cannot_be_written(tmp_path):
 
 def test_who_makes_a_ledger_at_once_gets_one_key(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: Ledger(tmp_path / "accord.db")._secret(), range(24)))
+        made = list(pool.map(lambda _: Ledger(tmp_path / "accord.db").books.secret, range(24)))
     assert set(made) == {keys.from_file(tmp_path / "accord.db.key").secret}
     assert stat.S_IMODE((tmp_path / "accord.db.key").stat().st_mode) == 0o600
     assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".head", ".db-wal", ".db-shm"}

@@ -29,7 +29,7 @@ import pytest
 import accord
 from accord import release as releasing
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, SourceError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, charging
 from accord.ledger.store import Session
 
 KEY = "a key that only tests use"
@@ -110,11 +110,11 @@ def test_processes_that_make_the_same_ledger_make_one(url, many, tmp_path):
     assert len({line["secret"] for line in said}) == 1
     ledger = in_order(opened(url))
     assert [entry.kind for entry in ledger.entries()] == ["register"]
-    with ledger._store.read() as db:
+    with ledger.books.store.read() as db:
         assert db.rows("SELECT COUNT(*) FROM accord_meta WHERE name IN ('key', 'schema', 'neighbors')") == [(3,)]
     if not url.startswith("postgres"):
         (key,) = (path for path in tmp_path.iterdir() if ".key" in path.name)
-        assert key.name == "a.db.key" and Ledger(url, key.read_text().strip())._secret() == said[0]["secret"]
+        assert key.name == "a.db.key" and Ledger(url, key.read_text().strip()).books.secret == said[0]["secret"]
 
 
 def test_a_ledger_is_made_by_two_at_once_again_and_again(tmp_path):
@@ -306,7 +306,7 @@ def test_a_file_that_breaks_after_it_was_charged(how, tmp_path, monkeypatch):
     parquet(path, ONE)
     ledger, here = Ledger(tmp_path / "a.db"), accord.table(path, epsilon="level", user="id")
     ledger.register(here, "people")
-    doing(monkeypatch, Ledger, "_reserve", after=lambda: BROKEN[how](path))
+    doing(monkeypatch, charging, "reserve", after=lambda: BROKEN[how](path))
     with pytest.raises(SourceError) as told:
         ask(here, ledger)
     assert str(told.value).endswith(CHARGED)
@@ -609,7 +609,7 @@ def make(url, here):
         ledger.register(here, "people")
     except AccordError as fault:
         return {"ended": f"{type(fault).__name__}: {fault}"}
-    return {"ended": "done", "secret": ledger._secret()}
+    return {"ended": "done", "secret": ledger.books.secret}
 
 
 def drive_make(url, many):
@@ -693,7 +693,7 @@ def drive_limit(url, when):
         return made
 
     if when == "reserve":
-        here.identity.fingerprint(ledger._secret())
+        here.identity.fingerprint(ledger.books.secret)
         limit()
     else:
         releasing._carry_out = limit

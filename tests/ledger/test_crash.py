@@ -330,25 +330,26 @@ def phase(ledger, scenario, kinds):
 
 def sabotaged(how):
     """Ledgers that would be wrong."""
-    from accord.ledger.store import Session
+    from accord.ledger import charging
+    from accord.ledger.sqlite import SQLiteSession
 
-    reserve, charge = Ledger._reserve, Session.charge
+    reserve, charge = charging.reserve, SQLiteSession.charge
 
-    def read_first(self, people, plan):
+    def read_first(books, people, plan):
         people._summary(plan.query)
-        return reserve(self, people, plan)
+        return reserve(books, people, plan)
 
     def piecemeal(self, cohorts, charges):
         for k in range(len(cohorts)):
             charge(self, cohorts[k : k + 1], charges[k : k + 1])
-            self._cursor.execute("COMMIT")
-            self._cursor.execute("BEGIN IMMEDIATE")
+            self.cursor.execute("COMMIT")
+            self.cursor.execute("BEGIN IMMEDIATE")
         return len(charges)
 
     if how == "read first":
-        Ledger._reserve = read_first
+        charging.reserve = read_first
     elif how == "piecemeal":
-        Session.charge = piecemeal
+        SQLiteSession.charge = piecemeal
 
 
 def kill_lines(job):

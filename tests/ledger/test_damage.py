@@ -22,7 +22,8 @@ import accord
 from accord.cli import main
 from accord.errors import AccordError, LedgerError
 from accord.ledger import Ledger
-from accord.ledger.books import Held
+from accord.ledger.charging import Reservation, settle
+from accord.ledger.finding import find_cohorts
 from accord.ledger.reading import COLUMNS
 from accord.report.text import plain, verdict_view
 
@@ -66,7 +67,7 @@ class Life:
         self.settled = self.files(path)
         assert "accord.db-wal" in self.journaled and "accord.db-wal" not in self.settled | self.older
         assert self.journaled["accord.db"] == self.older["accord.db"]
-        self.secrets = [self.settled["accord.db.key"].decode().strip(), ledger._secret()]
+        self.secrets = [self.settled["accord.db.key"].decode().strip(), ledger.books.secret]
 
     def files(self, path):
         return {file.name: file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name)}
@@ -427,7 +428,7 @@ def test_a_head_that_is_gone_or_damaged_is_noticed(what, life, tmp_path):
 def test_who_has_no_key_cannot_make_a_head_for_fewer_entries(life, tmp_path):
     ledger = put(tmp_path, {**life.settled, "accord.db": life.older["accord.db"]})
     newest = Ledger(tmp_path / "accord.db")
-    with newest._store.read() as db:
+    with newest.books.store.read() as db:
         seq, hash_, seal = db.rows("SELECT seq, hash, seal FROM accord_entry ORDER BY seq DESC LIMIT 1")[0]
     (tmp_path / "accord.db.head").write_text(f"{seq} {hash_} {seal}\n")
     with pytest.raises(
@@ -543,9 +544,9 @@ def looked_at(life, path):
         lambda ledger: ledger.accounts(),
         lambda ledger: ledger.history(),
         lambda ledger: ledger.export(),
-        lambda ledger: ledger._known(life.people),
+        lambda ledger: find_cohorts(ledger.books, life.people),
         lambda ledger: ledger.verify(),
-        lambda ledger: ledger._settle(Held(9, None, ""), []),
+        lambda ledger: settle(ledger.books, Reservation(9, None, ""), []),
         lambda ledger: ledger.accept_backup("a trial"),
     ):
         yield life.outcome(lambda act=act: act(Ledger(path, key, create=False)))
@@ -554,8 +555,10 @@ def looked_at(life, path):
 @pytest.mark.parametrize("nonsense", [None, "nonsense", 2**62, 0.5, b"\xff\x00"])
 def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypatch):
     """Of another kind than it should be: SQLite does not mind."""
-    mark = life.people.identity.fingerprint(life.secrets[1])
-    monkeypatch.setattr(life.people, "_fingerprint", lambda _: mark)  # which takes longer than all the rest
+    fingerprint = life.people.identity.fingerprint(life.secrets[1])
+    monkeypatch.setattr(
+        life.people.identity, "fingerprint", lambda _: fingerprint
+    )  # which takes longer than all the rest
     for table, columns in COLUMNS.items():
         for column in columns:
             put(tmp_path, life.settled)
@@ -621,12 +624,12 @@ def test_accounts_that_were_changed_on_a_server_are_refused(life, postgres_url, 
     life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
     with pytest.raises(LedgerError, match="is kept by a server, and nothing beside it says how many entries it has"):
         ledger.accept_backup("it is older")
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run("UPDATE accord_cohort SET spent = spent - 1")
     for call in (ledger.accounts, lambda: life.people.release(QUERY, "minimum", 0.1, ledger=ledger)):
         with pytest.raises(LedgerError, match="is damaged: the accounts are not what the entries left"):
             call()
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run("UPDATE accord_cohort SET spent = spent + 1")
         db.run("UPDATE accord_people SET cohorts = hashes")
     ledger.remaining(life.people)

@@ -13,7 +13,7 @@ import accord
 from accord import release
 from accord.budget import MICRO
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, QueryError, SourceError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, charging
 from accord.spec import Spec
 from accord.tables import Table
 
@@ -219,15 +219,15 @@ def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledg
 def test_a_fault_while_booking_gives_no_answer(ledger, monkeypatch):
     table = opened()
     ledger.register(table, "people")
-    real, calls = Ledger._settle, []
+    real, calls = charging.settle, []
 
-    def fails(self, held, receipts):
+    def fails(books, reservation, receipts):
         calls.append(receipts)
         if len(calls) == 2:
             raise LedgerError("the disk is full.")
-        return real(self, held, receipts)
+        return real(books, reservation, receipts)
 
-    monkeypatch.setattr(Ledger, "_settle", fails)
+    monkeypatch.setattr(charging, "settle", fails)
     with pytest.raises(LedgerError, match="charged all the same"):
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
     monkeypatch.undo()

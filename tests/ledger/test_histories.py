@@ -37,7 +37,7 @@ import accord
 from accord import release
 from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import BudgetError, LedgerError, PlanError, SourceError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, charging
 from accord.ledger.key import Key
 from accord.people.identity import Remaining
 from accord.spec import Spec
@@ -227,7 +227,7 @@ class Histories(RuleBasedStateMachine):
         """Nothing is done with a table as it was not registered."""
         for refused in (
             lambda: self.ledger.remaining(table),
-            lambda: self.ledger._reserve(table, accord.plan(Spec.of([1.0]), QUERIES["mean"])),
+            lambda: charging.reserve(self.ledger.books, table, accord.plan(Spec.of([1.0]), QUERIES["mean"])),
         ):
             with pytest.raises(LedgerError, match=r"not registered|not as it was registered"):
                 refused()
@@ -300,7 +300,7 @@ class Histories(RuleBasedStateMachine):
                 call(_broken(table, error))
         elif fault == "booking":
             error = LedgerError("full.")
-            with patch.object(Ledger, "_settle", side_effect=error), pytest.raises(LedgerError, match=r"full\."):
+            with patch.object(charging, "settle", side_effect=error), pytest.raises(LedgerError, match=r"full\."):
                 call(table)
         else:
             made = call(table)
@@ -337,7 +337,7 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def everyone_has_spent_what_the_model_says(self):
-        with self.ledger._store.read() as db:
+        with self.ledger.books.store.read() as db:
             hashes, of = (b"".join(bytes(row[0]) for row in db.rows(f"SELECT {c} FROM accord_people ORDER BY chunk")) for c in ("hashes", "cohorts"))  # fmt: skip
             accounts = {
                 row[0]: row[1:] for row in db.rows("SELECT id, spent, level, allowed, people FROM accord_cohort")
@@ -588,9 +588,9 @@ def test_where_levels_decide_nobody_is_matched(ledger):
     for query in QUERIES.values():
         plan = accord.plan(ledger.remaining(table), query, "threshold", t=0.7)
         free = replace(plan.calibration, charges=np.zeros_like(plan.calibration.charges))
-        held = ledger._reserve(table, replace(plan, calibration=free))
-        assert held.left.by_person is None
-        found = table._summary(query, held.left)
+        remaining = charging.reserve(ledger.books, table, replace(plan, calibration=free)).remaining
+        assert remaining.by_person is None
+        found = table._summary(query, remaining)
         wanted = summarised(query, plan.spec, [(left[p], value(p, "a")) for p in wishes])
         assert found.people.tolist() == wanted.people.tolist()
         assert list(found.rows()) == list(wanted.rows())

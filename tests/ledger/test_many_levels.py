@@ -112,7 +112,7 @@ def test_digests_are_of_the_same_text_as_ever(ledger):
     people = table(np.arange(3_000), (1 + np.arange(3_000)) / 1e3)
     ledger.register(people, "people")
     people.release(QUERY, "minimum", 0.1, ledger=ledger)
-    with ledger._store.read() as db:
+    with ledger.books.store.read() as db:
         found = checked_accounts(db)
         rows = [
             db.rows(f"SELECT * FROM {name} ORDER BY 1, 2")

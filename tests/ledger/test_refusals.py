@@ -27,6 +27,7 @@ import accord
 from accord.budget import MICRO
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger, store
+from accord.ledger.books import Books
 
 KEY = "a key that only tests use"
 OTHER = "another key, also for tests"
@@ -265,8 +266,11 @@ def test_a_registration_has_a_name_and_a_table(ledger):
     for name in ("", "  ", None, 7):
         with refused(ledger, LedgerError, "registered under a name, such as 'people'"):
             ledger.register(opened({1: 1.0}), name)
-    with refused(ledger, LedgerError, r"registers tables of accord\.table, not dict"):
-        ledger.register({"id": [1]}, "people")
+    for other in ({"id": [1]}, "people.csv", None, opened({1: 1.0}).spec(), opened({1: 1.0}).identity, accord.Table):
+        with refused(
+            ledger, LedgerError, rf"registers tables of accord\.table, not {re.escape(type(other).__name__)}\."
+        ):
+            ledger.register(other, "people")
 
 
 def test_a_table_must_be_registered(ledger):
@@ -480,7 +484,7 @@ def test_a_damaged_database(tmp_path):
 
 def test_a_ledger_of_a_newer_version(url):
     ledger = Ledger(url, KEY)
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run("UPDATE accord_meta SET value = '99' WHERE name = 'schema'")
     with pytest.raises(LedgerError, match=r"is of version 99, and this accord knows 1\. Install a newer accord"):
         Ledger(url, KEY)
@@ -491,7 +495,7 @@ def test_a_ledger_of_a_newer_version(url):
 )
 def test_a_ledger_that_does_not_say_its_version(url, change):
     ledger = Ledger(url, KEY)
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run(change)
     with pytest.raises(
         LedgerError, match=r"damaged: it does not say which version it is of\. Restore it from a backup"
@@ -631,7 +635,7 @@ def test_a_postgres_ledger_that_another_process_holds(postgres_url, monkeypatch)
     monkeypatch.setattr(store, "PATIENCE", 0.1)
     ledger, table = Ledger(postgres_url, KEY), opened({1: 1.0})
     ledger.register(table, "people")
-    with psycopg.connect(postgres_url) as connection, ledger._store.write():
+    with psycopg.connect(postgres_url) as connection, ledger.books.store.write():
         waits = connection.execute("SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND granted")
         assert waits.fetchone() == (1,)
         with refused(ledger, LedgerError, r"another process has held it for 0\.1 seconds\. Try again when it is done"):
@@ -801,7 +805,7 @@ def test_a_server_that_goes_away(before, left, kinds, postgres_url, monkeypatch)
     """Before the charge is booked, nothing is charged; afterwards the charge stands, without an answer."""
     ledger, table = Ledger(postgres_url, KEY), opened({1: 1.0})
     ledger.register(table, "people")
-    append = Ledger._append
+    append = Books.append
 
     def cut(self, db, kind, content):
         if kind == before:
@@ -809,7 +813,7 @@ def test_a_server_that_goes_away(before, left, kinds, postgres_url, monkeypatch)
                 connection.execute("SELECT pg_terminate_backend(%s, 5000)", db.rows("SELECT pg_backend_pid()")[0])
         return append(self, db, kind, content)
 
-    monkeypatch.setattr(Ledger, "_append", cut)
+    monkeypatch.setattr(Books, "append", cut)
     with pytest.raises(LedgerError, match=r"the server cannot be reached or has gone"):
         spend(ledger, table, 0.1)
     monkeypatch.undo()
@@ -831,10 +835,10 @@ def test_the_database_itself_refuses_to_overcharge(url, monkeypatch):
     monkeypatch.setattr(store, "PATIENCE", 0.5)
     with (
         refused(ledger, LedgerError, "somebody would be charged more than they allow") as told,
-        ledger._store.write() as db,
+        ledger.books.store.write() as db,
     ):
         db.run("UPDATE accord_cohort SET spent = allowed + 1")
-    with ledger._store.write() as again:
+    with ledger.books.store.write() as again:
         assert [again.charge(np.array([1]), np.array([charge])) for charge in (MICRO + 1, 0, -1)] == [0, 0, 0]
     assert ledger.remaining(table).levels == (1.0,)
     assert told.value.__traceback__ and db, "both were kept until here"

@@ -14,6 +14,7 @@ from strategies import HOSTILE
 
 import accord
 from accord.lab.audit.laws import Words
+from accord.ledger import charging
 from accord.release import _by_row
 
 NAMES = tuple({name.lower(): name for name in HOSTILE if len(name) < 50}.values())
@@ -130,7 +131,7 @@ def test_what_a_ledger_says_is_left_person_by_person(tmp_path):
         query = questions(names)["regression"]
         half.release(accord.mean(names["x"], (0, 100)), "proportional", share=0.5, ledger=ledger)
         plan = accord.plan(ledger.remaining(table), query, "sample", 0.5, t=0.2)
-        left = ledger._reserve(table, plan).left
+        left = charging.reserve(ledger.books, table, plan).remaining
         assert left.by_person is not None
         words = Words(np.full(PEOPLE, 2**62, dtype=np.uint64))
         (summary,) = table._summaries(plan.query, left, thinning=(plan.calibration.keep, words))

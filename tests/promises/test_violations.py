@@ -21,6 +21,7 @@ from accord import release, sampling
 from accord.errors import AccordError, LedgerError, PrivacyWarning, QueryError, SourceError, SpecError
 from accord.lab.audit.laws import Words
 from accord.lab.audit.programs import Recorded
+from accord.ledger import charging
 from accord.sampling import asked
 
 INCOME = (0, 100)
@@ -74,7 +75,7 @@ def test_who_has_less_left_in_another_table_is_kept_by_what_they_have_left(tmp_p
     for query in (asked(lambda rows, e: 0, table, ["x"], "numpy"), line):
         plan = accord.plan(ledger.remaining(table), query, "sample", 0.1, t="max")
         assert plan.spec.levels[0] <= 0.1
-        left = ledger._reserve(table, plan).left
+        left = charging.reserve(ledger.books, table, plan).remaining
         chance = int(plan.calibration.keep[0])
         for word, there in ((chance - 1, 1), (chance, 0), (2**63 - 1, 0)):
             words = Words(np.full(n, word, dtype=np.uint64))

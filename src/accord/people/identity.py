@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,27 @@ class Identity(Protocol):
 
     def fingerprint(self, secret: str) -> str:
         """Of who is in the table with which level; kept while the source is known to be unchanged."""
+        ...
+
+
+@runtime_checkable
+class Registrable(Protocol):
+    """A table as a ledger sees it: public levels, and who is in it."""
+
+    neighbors: str
+
+    @property
+    def identity(self) -> Identity:
+        """Who is in it."""
+        ...
+
+    @property
+    def lends(self) -> bool:
+        """Whether people can be told apart by more than their level."""
+        ...
+
+    def spec(self) -> Spec:
+        """The public levels, and how many people have each."""
         ...
 
 

@@ -14,7 +14,7 @@ from accord.planning import NO_DATA, Plan
 from accord.report.text import error, number
 
 if TYPE_CHECKING:
-    from accord.ledger.books import Account
+    from accord.ledger.history import Account
 
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey print by lightness.
 CHOSEN, OTHER, LEVEL = "#0072B2", "#BBBBBB", "#E69F00"

@@ -22,7 +22,9 @@ from accord.statistics import Algorithm, Coefficients, Count, Ends, Grouped, His
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
-    from accord.ledger.books import Account, Registration, Verdict
+    from accord.ledger.history import Account
+    from accord.ledger.registering import Registration
+    from accord.ledger.verifying import Verdict
 
 _ROWS, _GROUPS = 12, 100
 _WIDTH = 118

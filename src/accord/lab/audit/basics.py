@@ -33,6 +33,7 @@ from accord.lab.audit.cases import (
 )
 from accord.lab.audit.exact import Worst, compared, drawn, failing
 from accord.lab.audit.laws import Law, Leak, Tap, Words, frozen
+from accord.ledger import charging
 from accord.planning import Plan
 from accord.sampling import asked
 from accord.workloads import parts_of
@@ -188,7 +189,7 @@ def rest(rng: np.random.Generator) -> Iterator[Worst]:
                 ledger.register(part, "some")
             spent = charged(part.release(query, "minimum", 0.5, ledger=ledger).plan, _LEVELS)
             plan = accord.plan(ledger.remaining(everyone), query, "proportional", 0.2)
-            left = ledger._reserve(everyone, plan).left
+            left = charging.reserve(ledger.books, everyone, plan).remaining
         for k in (*rng.permutation(some)[:3].tolist(), len(rows) - 1):
             raw = _LEVELS[k % len(_LEVELS)]
             has = Fraction(level_text(int(to_micro(float(raw))))) - Fraction(spent[raw] if k < some else 0)

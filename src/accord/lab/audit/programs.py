@@ -40,8 +40,7 @@ from accord.errors import AccordError
 from accord.lab.audit import reference
 from accord.lab.audit.laws import Law, Leak, Outcome, Tap, loss
 from accord.lab.audit.replay import amplified
-from accord.ledger import chain
-from accord.ledger.books import Registration
+from accord.ledger import Registration, chain
 from accord.planning import Plan
 from accord.statistics import Algorithm
 
