@@ -19,9 +19,10 @@ import pytest
 from click.testing import CliRunner
 
 import accord
+from accord import release
 from accord.cli import main
 from accord.errors import AccordError, LedgerError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, charging
 from accord.ledger.charging import Reservation, settle
 from accord.ledger.finding import find_cohorts
 from accord.ledger.reading import COLUMNS
@@ -67,6 +68,7 @@ class Life:
         self.settled = self.files(path)
         assert "accord.db-wal" in self.journaled and "accord.db-wal" not in self.settled | self.older
         assert self.journaled["accord.db"] == self.older["accord.db"]
+        self.reservation = Reservation(9, None, "", ledger.entries()[8].hash)
         self.secrets = [self.settled["accord.db.key"].decode().strip(), ledger.books.secret]
 
     def files(self, path):
@@ -364,6 +366,30 @@ def test_lost_entries_are_noticed_and_a_backup_is_accepted_by_an_explicit_word(h
     refused_everywhere(ledger, life, "is not complete: its entry 6 is another than it was")
 
 
+@pytest.mark.parametrize("others", [False, True])
+def test_a_release_whose_charge_an_older_copy_forgot_gives_no_answer(others, life, tmp_path, monkeypatch):
+    """Also where the copy has gone on meanwhile, and somebody else's reservation has its number."""
+    ledger = put(tmp_path, life.older)
+    read = release._carry_out
+
+    def meanwhile(*given):
+        answer = read(*given)
+        put(tmp_path, life.older | {"accord.db.head": (tmp_path / "accord.db.head").read_bytes()})
+        other = Ledger(tmp_path / "accord.db")
+        other.accept_backup("a new disk")
+        if others:
+            charging.reserve(other.books, life.people, life.people.plan(QUERY, "minimum", 0.1))
+        return answer
+
+    if others:  # so that this one's is the fifth entry, too
+        ledger.register(life.staff, "staff")
+    monkeypatch.setattr(release, "_carry_out", meanwhile)
+    with pytest.raises(LedgerError, match=r"does not have the reservation of this release any more.*not given out"):
+        life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+    assert ledger.verify().problems == ()
+    assert [step["state"] for step in ledger.history()][1:] == ["no answer"] * others
+
+
 def test_the_newest_copy_put_back_is_as_good_as_ever(life, tmp_path):
     put(tmp_path, {**life.settled, "accord.db": life.older["accord.db"]})
     (tmp_path / "accord.db").write_bytes(life.settled["accord.db"])
@@ -546,7 +572,7 @@ def looked_at(life, path):
         lambda ledger: ledger.export(),
         lambda ledger: find_cohorts(ledger.books, life.people),
         lambda ledger: ledger.verify(),
-        lambda ledger: settle(ledger.books, Reservation(9, None, ""), []),
+        lambda ledger: settle(ledger.books, life.reservation, []),
         lambda ledger: ledger.accept_backup("a trial"),
     ):
         yield life.outcome(lambda act=act: act(Ledger(path, key, create=False)))

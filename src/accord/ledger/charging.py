@@ -52,6 +52,8 @@ class Reservation:
     """How the plan's people are told apart, if not by their level."""
     fingerprint: str
     """Of the people who are charged."""
+    hash: str
+    """Of its entry, by which it is known: another copy of the ledger may have another entry of its number."""
 
 
 def reserve(books: Books, table: Registrable, plan: Plan | WorkloadPlan) -> Reservation:
@@ -76,8 +78,18 @@ def recognise(books: Books, table: Registrable, reservation: Reservation) -> Non
 
 
 def settle(books: Books, reservation: Reservation, receipts: list[dict[str, Any]] | None) -> Entry:
-    """Book what came of a reservation; None: nothing was released."""
+    """Book what came of a reservation; None: nothing was released.
+
+    Raises:
+        LedgerError: the ledger does not have it any more, so that its charge is forgotten.
+    """
     with books.writing() as db:
+        booked = db.rows("SELECT hash FROM accord_entry WHERE seq = ?", reservation.entry)
+        if booked != [(reservation.hash,)]:
+            raise LedgerError(
+                f"the ledger {books.label} does not have the reservation of this release any more: "
+                "an older copy of it was put in its place meanwhile. Ask again."
+            )
         unchanged = digests(newest_entry(db))
         if receipts is None:
             return books.append(db, "failed", {"reserve": reservation.entry, **unchanged})
@@ -152,7 +164,7 @@ def _charge(
             "accounts": after.digest(digest),
         },
     )
-    return Reservation(entry.seq, remaining, fingerprint)
+    return Reservation(entry.seq, remaining, fingerprint, entry.hash)
 
 
 # ---- what a plan charges each cohort ---------------------------------------------------------------------
