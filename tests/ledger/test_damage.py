@@ -21,10 +21,11 @@ from click.testing import CliRunner
 import accord
 from accord import release
 from accord.cli import main
-from accord.errors import AccordError, LedgerError
+from accord.errors import AccordError, BudgetError, LedgerError
 from accord.ledger import Ledger, charging
 from accord.ledger.charging import Reservation, settle
 from accord.ledger.finding import find_cohorts
+from accord.ledger.head import HeadFile
 from accord.ledger.reading import COLUMNS
 from accord.report.text import plain, verdict_view
 
@@ -531,6 +532,37 @@ def test_no_new_ledger_is_made_where_one_was_lost(life, tmp_path):
     assert not (tmp_path / "accord.db.key.new").exists()
     (tmp_path / "accord.db.head").unlink()
     assert Ledger(tmp_path / "accord.db").verify().problems == () and noted(tmp_path) == 0
+
+
+def test_a_ledger_of_an_older_version_has_a_head_also_if_the_first_release_is_refused(tmp_path):
+    """The file of the transaction that failed is there, and the database does not yet say so."""
+    for name in ("v1.db", "v1.db.key"):
+        shutil.copy(DATA / name, tmp_path / name)
+    ledger, head = Ledger(tmp_path / "v1.db"), tmp_path / "v1.db.head"
+    table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
+    with pytest.raises(BudgetError):
+        table.release(QUERY, "minimum", 1.0, ledger=ledger)
+    assert head.exists() and ledger.verify().problems == ()
+    for _ in range(2):
+        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    assert int(head.read_text().split()[0]) == len(ledger.entries()) and ledger.verify().problems == ()
+    head.unlink()
+    with pytest.raises(LedgerError, match="which says how many entries there are, is gone"):
+        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+
+
+def test_a_ledger_of_an_older_version_whose_head_was_never_promised_goes_on(tmp_path):
+    """As earlier versions left it, if the first release was refused."""
+    for name in ("v1.db", "v1.db.key"):
+        shutil.copy(DATA / name, tmp_path / name)
+    ledger, head = Ledger(tmp_path / "v1.db"), tmp_path / "v1.db.head"
+    table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HeadFile, "is_due", lambda *_: False)
+        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    head.unlink()
+    table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    assert int(head.read_text().split()[0]) == len(ledger.entries()) and ledger.verify().problems == ()
 
 
 def test_a_ledger_of_an_older_version_gets_a_head_when_it_is_written_to(tmp_path):

@@ -82,7 +82,7 @@ class Books:
         seal, noted = self.known_key().seal, self.noted_head()
         with self.store.write() as db:
             self._refuse_incomplete(db, noted)
-            if self.head is not None and noted is None:  # of a version that made none
+            if self.head is not None and self.head.is_due(db):
                 self.head.begin(db, seal)
             yield db
         try:

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from accord.errors import LedgerError
 from accord.ledger.chain import START
-from accord.ledger.reading import entry_of, newest_entry, select
+from accord.ledger.reading import digests, entry_of, newest_entry, select
 from accord.ledger.sqlite import SQLite
 from accord.ledger.store import Session
 
@@ -88,8 +88,7 @@ class HeadFile:
         """
         this = f"the file {self.label}, which says how many entries there are,"
         if head is None:
-            promised = select(db, "accord_meta", "WHERE name = 'head'")
-            lost = promised and not self._path.exists()  # another process may just have made it
+            lost = self._is_promised(db) and not self._path.exists()  # another process may just have made it
             return f"{this} is gone" if lost else None
         if head == ILLEGIBLE:
             return f"{this} cannot be read"
@@ -103,6 +102,17 @@ class HeadFile:
         if head.hash != (START if noted is None else noted.hash):
             return f"its entry {head.entries:,} is another than it was"
         return None
+
+    def is_due(self, db: Session) -> bool:
+        """Whether the ledger is of a version that made none: neither a head, nor digests of the accounts.
+
+        What the database says decides, not whether there is a file: one that a transaction began which then
+        failed is not promised. Digests hold the promise, so that it cannot be added where there is one.
+        """
+        return not self._is_promised(db) and "accounts" not in digests(newest_entry(db))
+
+    def _is_promised(self, db: Session) -> bool:
+        return bool(select(db, "accord_meta", "WHERE name = 'head'"))
 
     def begin(self, db: Session, seal: Seal) -> None:
         """Make a head for what is committed.
