@@ -273,6 +273,17 @@ def test_a_registration_has_a_name_and_a_table(ledger):
             ledger.register(other, "people")
 
 
+def test_an_answer_that_cannot_be_stored_is_not_given_out(ledger):
+    table = opened({1: 1.0, 2: 1.0})
+    ledger.register(table, "people")
+    with pytest.raises(LedgerError, match=r"half a character in it .*charged all the same.*not given out") as told:
+        accord.sample(lambda rows, epsilon: "secret \ud800", table, share=0.1, ledger=ledger)
+    assert told.value.__cause__ is None and isinstance(told.value.__context__, LedgerError)
+    assert told.value.__context__.__context__ is None, "a fault of the codec holds what it could not write"
+    assert [step["state"] for step in ledger.history()] == ["no answer"]
+    assert ledger.verify().problems == ()
+
+
 def test_a_table_must_be_registered(ledger):
     table = opened({1: 1.0, 2: 1.0})
     calls = (

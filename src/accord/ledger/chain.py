@@ -108,11 +108,23 @@ def _outline(body: str) -> Any:
 
 
 def following(last: Entry | None, kind: str, content: dict[str, Any], seal: Callable[[str], str]) -> Entry:
-    """The next entry."""
+    """The next entry.
+
+    Raises:
+        LedgerError: there is text in it that cannot be stored.
+    """
     seq, previous = (1, START) if last is None else (last.seq + 1, last.hash)
     time = datetime.now(UTC).isoformat()
     body = "".join(("{", ",".join(f"{_json(name)}:{_json(value)}" for name, value in content.items()), "}"))
-    own = _hash(previous, seq, time, kind, body)
+    try:
+        own = _hash(previous, seq, time, kind, body)
+    except UnicodeEncodeError:
+        own = None
+    if own is None:  # not above: the fault holds the whole body
+        raise LedgerError(
+            "a ledger cannot store text with half a character in it (a lone surrogate, such as '\\ud800'). "
+            "Leave it out of names, and of what an algorithm returns."
+        )
     return Entry(seq, time, kind, body, previous, own, seal(own))
 
 
