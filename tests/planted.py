@@ -16,17 +16,19 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from accord import budget, noise, release, tables
+from accord import budget, noise, release
 from accord.budget import MICRO
-from accord.engines import gather
-from accord.engines.sql import SQL
+from accord.engines import gathering, shapes
+from accord.engines.duckdb import DuckDBDialect
 from accord.lab.simulation.noise import Seeded
 from accord.ledger import Ledger, books
-from accord.levels import Levels
 from accord.mechanisms import additive, pe, sample
+from accord.people import arranging
+from accord.people.levels import Levels
+from accord.people.reader import TableReader
+from accord.people.table import Table
 from accord.planning import Calibration, Plan
-from accord.statistics import Histogram, Mean, OnGrid
-from accord.statistics.means import Rows
+from accord.statistics import Grid, Histogram, Mean
 from accord.statistics.order import spending
 from accord.workloads import parts_of
 
@@ -137,9 +139,7 @@ def histogram_noise_for_one_cell(monkeypatch):
 
 @bug
 def a_float_sum(monkeypatch):
-    kinds = [SQL, *SQL.__subclasses__()]
-    for kind in (k for k in kinds if "added" in vars(k)):
-        monkeypatch.setattr(kind, "added", lambda self, x: f"CAST(SUM(CAST({x} AS DOUBLE)) AS HUGEINT)")
+    monkeypatch.setattr(DuckDBDialect, "sum", lambda self, x: f"CAST(SUM(CAST({x} AS DOUBLE)) AS HUGEINT)")
 
 
 @bug
@@ -149,11 +149,12 @@ def a_seeded_generator(monkeypatch):
 
 @bug
 def midpoint_decided_from_the_data(monkeypatch):
-    good = tables.Table.plan
+    good = Table.plan
 
     def bad(self, query, *args, **how):
         plan = good(self, query, *args, **how)
-        mean = self._engine.fetch(f"SELECT COALESCE(AVG(x), 0) AS mean FROM {self._engine.source} AS everyone")["mean"]
+        engine = self.reader.engine
+        mean = engine.fetch(f"SELECT COALESCE(AVG(x), 0) AS mean FROM {engine.source} AS everyone")["mean"]
         if float(mean[0]) >= 0:
             return plan
         nobody = np.zeros(plan.spec.micro.size)
@@ -161,7 +162,7 @@ def midpoint_decided_from_the_data(monkeypatch):
             plan, mechanism="midpoint", calibration=Calibration(nobody.astype(np.int64), nobody, 0.0, "not worth it")
         )
 
-    monkeypatch.setattr(tables.Table, "plan", bad)
+    monkeypatch.setattr(Table, "plan", bad)
 
 
 @bug
@@ -179,22 +180,23 @@ def exact_size_of_a_group_leaks(monkeypatch):
 
 @bug
 def missing_values_are_not_counted(monkeypatch):
-    good = SQL.by_level
+    good = shapes.by_level
 
-    def bad(self, source, *args):
-        return good(self, f"(SELECT * FROM {source} AS everyone WHERE NOT isnan(x))", *args)
+    def bad(dialect, source, *args):
+        return good(dialect, f"(SELECT * FROM {source} AS everyone WHERE NOT isnan(x))", *args)
 
-    monkeypatch.setattr(SQL, "by_level", bad)
+    monkeypatch.setattr(shapes, "by_level", bad)
 
 
 @bug
 def rows_of_a_person_without_a_limit(monkeypatch):
-    good = gather.cell
-    monkeypatch.setattr(
-        gather,
-        "cell",
-        lambda sql, query, read: "__accord_sum_0__" if isinstance(query, Rows) else good(sql, query, read),
-    )
+    good = gathering.cell
+
+    def bad(dialect, encoding, is_read):
+        is_rows = isinstance(encoding, Grid) and encoding.per_person == "rows"
+        return "__accord_sum_0__" if is_rows else good(dialect, encoding, is_read)
+
+    monkeypatch.setattr(gathering, "cell", bad)
 
 
 @bug
@@ -205,7 +207,7 @@ def people_kept_too_often(monkeypatch):
 
 @bug
 def opted_out_people_are_read(monkeypatch):
-    monkeypatch.setattr(Levels, "read", "TRUE")
+    monkeypatch.setattr(Levels, "is_read", "TRUE")
     good = budget.to_micro
     everywhere(monkeypatch, good, lambda levels: np.maximum(good(levels), 1))
 
@@ -239,14 +241,13 @@ SECURE = type(noise.SECURE)
 
 @bug
 def laxest_level_of_a_persons_rows(monkeypatch):
-    changed(monkeypatch, gather, "gathered", 'f"MIN({level})', 'f"MAX({level})')
+    changed(monkeypatch, gathering, "gathered", 'f"MIN({level})', 'f"MAX({level})')
 
 
 @bug
 def chances_of_another_level(monkeypatch):
-    changed(
-        monkeypatch, tables.Table, "_thinned", "chances[np.searchsorted(spec.micro, micro[known])]", "chances.max()"
-    )
+    good = "chances[np.searchsorted(spec.micro, micro[has_chance])]"
+    changed(monkeypatch, TableReader, "_kept", good, "chances.max()")
 
 
 @bug
@@ -308,23 +309,23 @@ def a_choice_without_its_coin(monkeypatch):
 
 @bug
 def values_below_the_upper_bound_go_beyond_it(monkeypatch):
-    monkeypatch.setattr(OnGrid, "inverse", property(lambda self: 1.01 / float(self.step)))
+    monkeypatch.setattr(Grid, "inverse", property(lambda self: 1.01 / float(self.step)))
 
 
 @bug
 def people_outside_the_roster_are_read(monkeypatch):
     changed(
-        monkeypatch, tables.Table, "_summarise", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
+        monkeypatch, arranging, "arranged", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
     )  # fmt: skip
     changed(
-        monkeypatch, tables.Table, "_summed", "np.searchsorted(spec.micro, micro)",
+        monkeypatch, arranging, "_summed", "np.searchsorted(spec.micro, micro)",
         "np.minimum(np.searchsorted(spec.micro, micro), spec.micro.size - 1)",
     )  # fmt: skip
 
 
 @bug
 def a_person_in_two_public_groups(monkeypatch):
-    changed(monkeypatch, tables.Table, "_groups", "if several:", "if False:")
+    changed(monkeypatch, TableReader, "_refuse_people_of_several_groups", "if several:", "if False:")
 
 
 @bug

@@ -6,13 +6,15 @@ from dataclasses import replace
 import numpy as np
 from planted import changed, everywhere
 
-from accord import receipt, release, tables
+from accord import receipt, release
 from accord.budget import PUBLIC
-from accord.engines import duckdb, gather
-from accord.engines.sql import SQL
+from accord.engines import duckdb, duckdb_sources, gathering, keeping
+from accord.engines.duckdb import DuckDBDialect
+from accord.engines.shapes import meeting
 from accord.ledger import cohorts
-from accord.levels import Levels, Strictest
 from accord.mechanisms import regression
+from accord.people.levels import Levels, Strictest
+from accord.people.reader import TableReader
 from accord.report import text
 from accord.statistics import parts
 
@@ -28,7 +30,7 @@ def bug(function):
 @bug
 def a_level_is_taken_for_a_chance(monkeypatch):
     """As it was: with many levels, the chance had a name that a person's level had already."""
-    changed(monkeypatch, SQL, "kept", "WHERE {LENT_WORD} < k_chance", "WHERE {LENT_WORD} < 9000000000000000000")
+    changed(monkeypatch, keeping, "kept", "WHERE {LENT_WORD} < k_chance", "WHERE {LENT_WORD} < 9000000000000000000")
 
 
 @bug
@@ -38,31 +40,31 @@ def who_lacks_a_value_is_public(monkeypatch):
 
 @bug
 def one_missing_value_changes_what_kind_a_column_is(monkeypatch):
-    monkeypatch.setattr(duckdb, "_is_untyped", lambda values: np.asarray(values).dtype.kind == "O")
+    monkeypatch.setattr(duckdb_sources, "is_untyped", lambda values: np.asarray(values).dtype.kind == "O")
 
 
 @bug
 def text_among_numbers_makes_a_release_fail(monkeypatch):
-    monkeypatch.setattr(SQL, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
+    monkeypatch.setattr(DuckDBDialect, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
 
 
 @bug
 def an_error_of_the_engine_is_passed_on(monkeypatch):
     """Of dates that no timestamp can hold."""
     changed(monkeypatch, duckdb, "_quietly", "fault = type(error).__name__", "fault = str(error)")
-    monkeypatch.setattr(SQL, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
+    monkeypatch.setattr(DuckDBDialect, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
 
 
 @bug
 def a_log_tells_a_sum(monkeypatch):
-    good = tables.Table._aggregate
+    good = TableReader._aggregate
 
     def bad(self, *args, **options):
         found = good(self, *args, **options)
-        logging.getLogger("accord.tables").debug("read %s", [list(s.amount) for s in found])
+        logging.getLogger("accord.people.reader").debug("read %s", [list(s.amount) for s in found])
         return found
 
-    monkeypatch.setattr(tables.Table, "_aggregate", bad)
+    monkeypatch.setattr(TableReader, "_aggregate", bad)
 
 
 @bug
@@ -170,7 +172,7 @@ def cross_products_are_left_out_of_the_sensitivity(monkeypatch):
 @bug
 def rows_of_one_person_are_kept_one_by_one(monkeypatch):
     """Of an algorithm of one's own: somebody with five rows counts five times."""
-    monkeypatch.setattr(SQL, "alone", lambda self, source, user, kind: f"(SELECT * FROM {source})")
+    monkeypatch.setattr(keeping, "single_row_people", lambda dialect, source, user, kind: f"(SELECT * FROM {source})")
 
 
 @bug
@@ -192,22 +194,22 @@ def json_tells_the_exact_answer(monkeypatch):
 @bug
 def the_level_of_a_public_group_is_that_of_its_rows(monkeypatch):
     """Somebody's strictest row lies outside of the group."""
-    good = gather.gathered
+    good = gathering.gathered
 
-    def bad(sql, source, user, level, query, columns, part="0", within=None, group=None):
-        own = within if group is None else f"({group}) IS NOT NULL"
-        inside = source if own is None else sql.within(source, own)
-        return good(sql, inside, user, level, query, columns, part, within, group)
+    def bad(dialect, source, user, level, encoding, columns, part="0", condition=None, group=None):
+        own = condition if group is None else f"({group}) IS NOT NULL"
+        inside = source if own is None else meeting(source, own)
+        return good(dialect, inside, user, level, encoding, columns, part, condition, group)
 
-    monkeypatch.setattr(gather, "gathered", bad)
+    monkeypatch.setattr(gathering, "gathered", bad)
 
 
 @bug
 def letters_are_not_composed(monkeypatch):
     """é and e with an accent are two people."""
-    good = SQL.identity
+    good = DuckDBDialect.identity
     monkeypatch.setattr(
-        SQL, "identity", lambda self, user, kind: good(self, user, kind).replace("nfc_normalize", "trim")
+        DuckDBDialect, "identity", lambda self, user, kind: good(self, user, kind).replace("nfc_normalize", "trim")
     )
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import accord
-from accord.summary import Summary
+from accord.people.summary import Summary
 
 # --- levels -----------------------------------------------------------------------------------------------------------------
 

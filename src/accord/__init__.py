@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord import errors, theory
 from accord.groups import GroupedPlan
+from accord.people.table import Table, table
 from accord.planning import Candidate, Plan, plan
 from accord.release import GroupedRelease, Release, WorkloadRelease
 from accord.sampling import sample
@@ -39,7 +40,6 @@ from accord.statistics import (
     sum,
     workload,
 )
-from accord.tables import Table, table
 from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:

@@ -16,16 +16,16 @@ from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.mechanisms.record import Mechanism
 from accord.noise import SECURE, Noise
+from accord.people.summary import Summary
 from accord.planning import NO_DATA, Plan, idle_error, refuse_arguments
 from accord.statistics import Algorithm, Answer, Count, Grouped, Interval, Part, Query, Workload
-from accord.summary import Summary
 from accord.workloads import WorkloadPlan, parts_of
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.ledger.books import Held
     from accord.people.identity import Remaining
-    from accord.tables import Table
+    from accord.people.table import Table
 
 _CHARGED = "The release has been charged all the same, because reading had begun; its answer is not given out."
 
@@ -222,7 +222,7 @@ def release(
         part = 1.0 if share is None else share
         refuse_arguments(asked, mechanism, part, t, table.neighbors)
         if not table.known and ledger is None and _is_summed(asked, mechanism):
-            summary = table._summary(asked)  # levels and values from one scan; the plan sees the levels
+            summary = table.reader.summary(asked)  # levels and values from one scan; the plan sees the levels
         decided = table.plan(asked, mechanism, part, t=t)
     else:
         raise QueryError(
@@ -251,7 +251,7 @@ def _refuse_ledger(ledger: object) -> None:
 
 def _release_groups(table: Table, decided: GroupedPlan, ledger: Ledger | None) -> GroupedRelease:
     """Every public group by itself; with a ledger all are charged before any is read, or none."""
-    tables = table._groups(decided.query.part)
+    tables = table.groups(decided.query.part)
     asked = {key: (tables[key], plan) for key, plan in decided.plans.items() if plan is not None}
     for group, plan in asked.values():
         _accept(plan, group, ledger is not None)
@@ -285,14 +285,14 @@ def _read_groups(table: Table, part: Part, asked: Mapping[Any, tuple[Table, Plan
             alike.setdefault((plan.query, way.by_cell), {})[place] = key
     read: dict[Any, list[Summary]] = {}
     for (query, by_cell), keys in alike.items():
-        groups = {place: asked[key][0] for place, key in keys.items()}
-        found = table._summaries_of_groups(part, query, by_cell, groups)
+        specs = {place: asked[key][0].spec() for place, key in keys.items()}
+        found = table.reader.summaries_of_groups(part, query, by_cell, specs)
         read |= {keys[place]: summaries for place, summaries in found.items()}
     return read
 
 
 def _refuse_by_row(table: Table, decided: Plan | WorkloadPlan) -> None:
-    if not table.lends and any(_by_row(part) for part in parts_of(decided)):
+    if not table.reader.lends and any(_by_row(part) for part in parts_of(decided)):
         raise SourceError(
             "rows of a Spark DataFrame or a PostgreSQL table cannot be kept or left out one by one. Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
         )
@@ -364,7 +364,7 @@ def _carry_out_one(
     """One answer. `read`: what it needs, where that has been read already."""
     noise = noise or SECURE
     if isinstance(decided.query, Algorithm):
-        rows = table._sampled(decided.query, left, decided.calibration.keep, noise)
+        rows = table.reader.rows(decided.query, left, decided.calibration.keep, noise)
         return Release(decided, _run(decided, rows), datetime.now(UTC))
     value, found = _draw(decided, read or _read(table, decided, left, summary, noise), noise)
     return Release(decided, value, datetime.now(UTC), tuple(found))
@@ -382,9 +382,9 @@ def _read(
         return None
     way = _mechanism(decided).way(_inner(decided.query))
     if way.by_row:
-        return table._summaries(decided.query, left, thinning=(decided.calibration.keep, noise or SECURE))
+        return table.reader.summaries(decided.query, left, thinning=(decided.calibration.keep, noise or SECURE))
     if summary is None or way.by_cell:
-        return table._summaries(decided.query, left, way.by_cell)
+        return table.reader.summaries(decided.query, left, way.by_cell)
     return [summary]
 
 

@@ -7,11 +7,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import QueryError, SourceError, did_you_mean
+from accord.people.table import Table
 from accord.planning import plan, refuse_arguments
 from accord.release import Release, release
 from accord.statistics.algorithm import Algorithm
 from accord.statistics.record import column_name
-from accord.tables import Table
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger

@@ -66,7 +66,7 @@ def test_parts_of_different_types_are_widened(tmp_path):
     for k, x in enumerate(("5::INTEGER", "70000000000::BIGINT")):
         duckdb.sql(f"COPY (SELECT 1.0 AS e, {x} AS x) TO '{tmp_path}/{k}.parquet'")
     table = accord.table(f"{tmp_path}/*.parquet", epsilon="e")
-    assert table._summary(accord.mean("x", (0, 10), step=1)).weighted(np.array([1])) == [5 + 10]
+    assert table.reader.summary(accord.mean("x", (0, 10), step=1)).weighted(np.array([1])) == [5 + 10]
 
 
 def test_a_list_of_numbers_is_not_a_number():
@@ -144,9 +144,9 @@ def test_few_and_many_levels_are_grouped_alike(monkeypatch):
     random = np.random.default_rng(0)
     people = {"e": random.choice([0.1, 0.2, 0.5, 1, 0, inf], 3_000), "x": random.normal(50, 20, 3_000)}
     query = accord.median("x", (0, 100))
-    few = accord.table(people, epsilon="e")._summary(query)
-    monkeypatch.setattr("accord.tables._FEW_LEVELS", 0)
-    many = accord.table(people, epsilon="e")._summary(query)
+    few = accord.table(people, epsilon="e").reader.summary(query)
+    monkeypatch.setattr("accord.people.reader.FEW_LEVELS", 0)
+    many = accord.table(people, epsilon="e").reader.summary(query)
     for weights in np.eye(few.people.size, dtype=np.int64):
         assert (few.at_points(weights) == many.at_points(weights)).all()
     assert few.at_points(np.ones(few.people.size, dtype=np.int64)).sum() == (people["e"] > 0).sum()

@@ -163,7 +163,7 @@ def asked(table, name, part):
     query = answered(name, part, table.neighbors)
     kind = type(getattr(query, "query", query)).__name__
     pairs = {"MeanWhere": "where", "PresentMean": "by", "PresentSum": "by", "PresentRows": "by"}.get(kind)
-    return query, table._summaries(query), pairs
+    return query, table.reader.summaries(query), pairs
 
 
 people = st.sampled_from(["ann", "bob", "cy ", "d'e"])
@@ -286,7 +286,11 @@ def test_tiers_are_the_strictest_too():
     }
     table = accord.table(pa.table(columns), epsilon="e", user="id", tiers=tiers, default="open")
     assert table.spec() == Spec.of([0.1, inf, 0, 2.0, inf])
-    assert found_in(table._summaries(accord.median("x", bounds=(0, 1), step=1))[0]) == {(0, 1): 1, (1, 1): 1, (2, 1): 2}
+    assert found_in(table.reader.summaries(accord.median("x", bounds=(0, 1), step=1))[0]) == {
+        (0, 1): 1,
+        (1, 1): 1,
+        (2, 1): 2,
+    }
     with pytest.raises(SpecError, match="2 of 5 people have a row without a level"):
         accord.table(pa.table(columns), epsilon="e", user="id", tiers=tiers).spec()
     with pytest.raises(SpecError, match="1 of 5 people have a row with a tier that is not declared"):
@@ -339,7 +343,7 @@ def test_nobody_moves_sums_by_more_than_their_charge(rows, before, after, name, 
     plan = accord.plan(spec, QUERIES[name](**PARTS[part]), "affine")
     inner = getattr(plan.query, "query", plan.query)
     weights = plan.calibration.charges
-    sums = [[s.weighted(weights) for s in table._summaries(plan.query)] for table in tables]
+    sums = [[s.weighted(weights) for s in table.reader.summaries(plan.query)] for table in tables]
     if inner.complement:
         sums = [[group[:1] for group in groups] for groups in sums]
     moved = sum(abs(a - b) for one, other in zip(*sums, strict=True) for a, b in zip(one, other, strict=True))
@@ -366,7 +370,7 @@ def test_one_row_a_person_is_as_without_people(values, low, width, step):
     plain = accord.table(pa.table(columns), epsilon="e")
     by_person = accord.table(pa.table(columns), epsilon="e", user="id")
     for query in queries:
-        assert found_in(plain._summary(query)) == found_in(by_person._summary(query)), query.label
+        assert found_in(plain.reader.summary(query)) == found_in(by_person.reader.summary(query)), query.label
 
 
 @settings(max_examples=20)
@@ -379,8 +383,8 @@ def test_a_sum_of_one_row_a_person_is_nearly_as_without_people(values, low, widt
     """Also where the bounds are far from zero."""
     query = accord.sum("x", bounds=(low, low + width))
     columns = {"x": [low + v * width for v in values], "id": list(range(len(values))), "e": [inf] * len(values)}
-    plain = accord.table(pa.table(columns), epsilon="e")._summary(query)
-    by_person = accord.table(pa.table(columns), epsilon="e", user="id")._summary(query)
+    plain = accord.table(pa.table(columns), epsilon="e").reader.summary(query)
+    by_person = accord.table(pa.table(columns), epsilon="e", user="id").reader.summary(query)
     assert abs(found_in(plain)[0, 0] - found_in(by_person)[0, 0]) <= len(values)
 
 
@@ -389,13 +393,13 @@ def test_dates_of_many_rows():
     columns = {"id": [1, 1, 1, 2, 3], "d": pa.array(days, type=pa.date32()), "e": [1.0] * 3 + [2.0, 3.0]}
     bounds = (date(2026, 1, 1), date(2026, 1, 11))
     table = accord.table(pa.table(columns), epsilon="e", user="id")
-    assert found_in(table._summary(accord.median("d", bounds=bounds))) == {(0, 2): 1, (1, 10): 1, (2, 0): 1}
-    assert found_in(table._summary(accord.min("d", bounds=bounds))) == {(0, 0): 1, (1, 10): 1, (2, 0): 1}
-    assert found_in(table._summary(accord.max("d", bounds=bounds))) == {(0, 3): 1, (1, 10): 1, (2, 0): 1}
+    assert found_in(table.reader.summary(accord.median("d", bounds=bounds))) == {(0, 2): 1, (1, 10): 1, (2, 0): 1}
+    assert found_in(table.reader.summary(accord.min("d", bounds=bounds))) == {(0, 0): 1, (1, 10): 1, (2, 0): 1}
+    assert found_in(table.reader.summary(accord.max("d", bounds=bounds))) == {(0, 3): 1, (1, 10): 1, (2, 0): 1}
     moments = pa.array([None if d is None else datetime(d.year, d.month, d.day, 12) for d in days])
     table = accord.table(pa.table(columns | {"d": moments}), epsilon="e", user="id")
     hours = {"bounds": (datetime(2026, 1, 1), datetime(2026, 1, 11)), "step": 3600}
-    assert found_in(table._summary(accord.median("d", **hours))) == {(0, 48): 1, (1, 240): 1, (2, 0): 1}
+    assert found_in(table.reader.summary(accord.median("d", **hours))) == {(0, 48): 1, (1, 240): 1, (2, 0): 1}
 
 
 def test_every_form_has_the_same_people(held):
@@ -409,9 +413,9 @@ def test_every_form_has_the_same_people(held):
     assert table.spec() == Spec.of([1.0, 0.5, 2.0, 0.25])
     by = {"by": "g", "keys": ["a", "b"]}
     mean = accord.plan(table.spec(), accord.mean("x", bounds=(0, 4), step=1, **by)).query
-    assert [found_in(s) for s in table._summaries(mean)] == [{(2, 0): 2, (2, 1): 2, (0, 0): 1, (0, 1): 3}, {(1, 0): 3, (1, 1): 1}]  # fmt: skip
+    assert [found_in(s) for s in table.reader.summaries(mean)] == [{(2, 0): 2, (2, 1): 2, (0, 0): 1, (0, 1): 3}, {(1, 0): 3, (1, 1): 1}]  # fmt: skip
     rows = accord.plan(table.spec(), accord.rows(max=2, where="x >= 1")).query
-    assert [found_in(s) for s in table._summaries(rows)] == [{(2, 0): 2, (1, 0): 1}]
+    assert [found_in(s) for s in table.reader.summaries(rows)] == [{(2, 0): 2, (1, 0): 1}]
     assert table.release(mean, "minimum").value[0].keys() == {"g", "value", "rmse", "few"}
 
 
@@ -436,7 +440,7 @@ def test_a_private_group_has_the_strictest_level_of_all_rows():
     table = accord.table(pa.table(columns), epsilon="e", user="id")
     plan = table.plan(accord.count(by="g", keys=["a"]), "minimum")
     assert plan.spec == Spec.of([0, 3.0])
-    assert [found_in(s) for s in table._summaries(plan.query)] == [{(0, 0): 1}]
+    assert [found_in(s) for s in table.reader.summaries(plan.query)] == [{(0, 0): 1}]
 
 
 # ---- names and keys --------------------------------------------------------------------------------------------------
@@ -453,12 +457,12 @@ def test_any_other_name_is_just_a_name(name):
         table = accord.table(pa.table(columns), epsilon=of["e"], user=of["id"])
         query = accord.median(of["x"], bounds=(0, 4), step=1, by=of["g"], keys=["a", "b"])
         made = accord.plan(table.spec(), query).query
-        assert [found_in(s) for s in table._summaries(made)] == [{(0, 2): 1}, {(1, 0): 1}]
+        assert [found_in(s) for s in table.reader.summaries(made)] == [{(0, 2): 1}, {(1, 0): 1}]
         slopes = accord.regression(of["x"], [of["g"]], {of["x"]: (0, 4)}, {of["g"]: ["a", "b"]})
-        assert found_in(table._summary(slopes))[0, 3] == 1
+        assert found_in(table.reader.summary(slopes))[0, 3] == 1
         quoted = '"' + name.replace('"', '""') + '"'
         where = accord.rows(max=5, where=f"{quoted if column == 'x' else 'x'} > 0")
-        assert table._summaries(accord.plan(table.spec(), where).query)[0].amount.sum() == 2
+        assert table.reader.summaries(accord.plan(table.spec(), where).query)[0].amount.sum() == 2
 
 
 KEYS = {
@@ -482,11 +486,11 @@ def test_keys_of_every_kind(kind, user):
     }
     table = accord.table(pa.table(columns), epsilon="e", user=user)
     query = accord.plan(table.spec(), accord.count(by="g", keys=keys)).query
-    assert [found_in(s) for s in table._summaries(query)] == [{(k, 0): 1} for k in range(len(keys))]
+    assert [found_in(s) for s in table.reader.summaries(query)] == [{(k, 0): 1} for k in range(len(keys))]
     assert [row["g"] for row in table.release(accord.count(by="g", keys=keys), "minimum").value] == keys
     absent = {"text": ["zz", "A"], "numbers": [77], "whole numbers": [5, 0.5], "truth": [True], "dates": ["2001-01-01"]}
     query = accord.plan(table.spec(), accord.count(by="g", keys=absent[kind])).query
-    assert [len(found_in(s)) for s in table._summaries(query)] == [int(kind == "truth")] * len(absent[kind])
+    assert [len(found_in(s)) for s in table.reader.summaries(query)] == [int(kind == "truth")] * len(absent[kind])
     wrong = {"text": [1], "numbers": ["1"], "whole numbers": [True], "truth": [1], "dates": [1]}
     empty = accord.table(pa.table({name: v[:0] if isinstance(v, pa.Array) else [] for name, v in columns.items()} | {"e": pa.array([], pa.float64())}), epsilon="e")  # fmt: skip
     for t in (table, empty):  # the kinds of columns decide, nobody's value
@@ -533,7 +537,7 @@ def test_histograms_with_any_edges_have_everyone_in_a_cell(edges):
     values = [0.0, edges[0], edges[-1], nan, inf]
     columns = {"id": list(range(5)), "x": values, "e": [1.0] * 5}
     table = accord.table(pa.table(columns), epsilon="e", user="id")
-    assert sum(found_in(table._summary(accord.histogram("x", edges=edges))).values()) == 5
+    assert sum(found_in(table.reader.summary(accord.histogram("x", edges=edges))).values()) == 5
 
 
 @pytest.mark.parametrize("edges", [[-1.7e308, 0, 1.7e308], [0, 5e-324, 1e-323]])

@@ -141,7 +141,7 @@ def at(url, table):
 def integers(people, query, by_cell=False):
     """Everything that a Summary has, in an order of its own; or how it is refused."""
     try:
-        made = people._summaries(query, by_cell=by_cell)
+        made = people.reader.summaries(query, by_cell=by_cell)
     except AccordError as refusal:
         return type(refusal), str(refusal)
     found = []
@@ -260,7 +260,7 @@ def test_public_groups_have_the_same_integers(edges):
             with pytest.raises(QueryError, match="people have rows in several"):
                 here.plan(query)
             query = accord.mean("v", bounds=(-1, 3), by="u", keys=["p1", "p2"], membership="public")
-        ours, theirs = (people._groups(query.part) for people in (here, there))
+        ours, theirs = (people.groups(query.part) for people in (here, there))
         assert list(ours) == list(theirs)
         for key in ours:
             assert ours[key].spec() == theirs[key].spec()
@@ -316,8 +316,8 @@ def test_sums_beyond_64_bits(database):
     here, there = (accord.table(source, epsilon="e", user="u") for source in (at(database, "large"), arrow))
     query = accord.sum("v", bounds=(0, 2**40), step=1)
     assert integers(here, query) == integers(there, query) == [([2], 1, {(0, 0): 2**41})]
-    wide = here._engine.fetch(
-        "SELECT SUM(CAST(9223372036854775807 AS BIGINT)) AS total FROM generate_series(1, 9)", wide="total"
+    wide = here.reader.engine.fetch(
+        "SELECT SUM(CAST(9223372036854775807 AS BIGINT)) AS total FROM generate_series(1, 9)", wide=("total",)
     )
     assert wide == {"total": [9 * (2**63 - 1)]}
 
@@ -350,7 +350,7 @@ def test_decimals_that_no_double_can_hold_are_missing(database):
             (accord.count(where="n IS NULL"), missing),
             (accord.count(where="n > -1 OR n <= -1"), [1 - m for m in missing]),
         ):
-            assert list(people._summary(query).rows()) == [[x] for x in expected]
+            assert list(people.reader.summary(query).rows()) == [[x] for x in expected]
 
 
 @pytest.mark.parametrize(
@@ -511,9 +511,9 @@ def test_kinds_come_from_the_catalog(database):
         "l": "timestamp",
     }
     assert people.columns == {**kinds, **dict.fromkeys("mnopqrs", "other"), "t": "text", "u": "number", "v": "other"}
-    assert list(people._summary(accord.histogram("t", categories=["good", "bad"])).rows()) == [[0, 1]]
-    assert list(people._summary(accord.mean("u", bounds=(0, 2), step=0.5)).rows()) == [[3 + 2]]
-    assert list(people._summary(accord.count(where="i = 'ab'")).rows()) == [[2]]
+    assert list(people.reader.summary(accord.histogram("t", categories=["good", "bad"])).rows()) == [[0, 1]]
+    assert list(people.reader.summary(accord.mean("u", bounds=(0, 2), step=0.5)).rows()) == [[3 + 2]]
+    assert list(people.reader.summary(accord.count(where="i = 'ab'")).rows()) == [[2]]
     with pytest.raises(QueryError, match="kind that cannot be compared"):
         people.plan(accord.count(where="n = 'x'"))
 
@@ -529,9 +529,9 @@ def test_text_is_compared_byte_by_byte(database):
     people = accord.table(at(database, "collated"), epsilon=1.0, user="w")
     assert people.spec().total == 3
     for column in "uwx":
-        name = people._sql.column(column)
-        sql = f"SELECT PG_COLLATION_FOR({name}) AS of, {name} = 'a' AS equal FROM {people._engine.source}"
-        assert set(people._engine.fetch(sql)["of"].tolist()) == {'"C"'}
+        name = people.reader.engine.dialect.column(column)
+        sql = f"SELECT PG_COLLATION_FOR({name}) AS of, {name} = 'a' AS equal FROM {people.reader.engine.source}"
+        assert set(people.reader.engine.fetch(sql)["of"].tolist()) == {'"C"'}
     assert (
         accord.table(at(database, "collated"), epsilon=1.0, user="x").spec().total == 2
     )  # blanks at the end of a char(4) are not text
@@ -547,7 +547,7 @@ def test_columns_that_may_not_be_read_are_not_there(database):
     url = database.replace("postgres@", "reader@")
     people = accord.table(at(url, "half"), epsilon=1.0)
     assert people.columns == {"a": "number"}
-    assert list(people._summary(accord.count()).rows()) == [[1]]
+    assert list(people.reader.summary(accord.count()).rows()) == [[1]]
     with pytest.raises(SourceError, match=r"'none' has no columns that this user may read\. Grant SELECT"):
         accord.table(at(url, "none"), epsilon=1.0)
     with pytest.raises(
@@ -556,7 +556,7 @@ def test_columns_that_may_not_be_read_are_not_there(database):
         accord.table(at(url, "hidden.t"), epsilon=1.0)
     run(database, "REVOKE SELECT (a) ON half FROM reader")
     with pytest.raises(SourceError, match=r"'half' \(InsufficientPrivilege\)\. Grant this user"):
-        people._summary(accord.count())
+        people.reader.summary(accord.count())
 
 
 def test_what_is_not_there_is_named(edges, database):
@@ -691,22 +691,22 @@ def test_the_table_changes(database):
     assert people.spec().total == 1
     run(database, "INSERT INTO changing VALUES (1, 2)")
     with pytest.raises(SourceError, match="the table has changed since"):
-        people._summary(accord.mean("v", bounds=(0, 4)))
+        people.reader.summary(accord.mean("v", bounds=(0, 4)))
     run(database, "ALTER TABLE changing RENAME v TO w")
     with pytest.raises(SourceError, match=r"cannot read the PostgreSQL table 'changing' \(UndefinedColumn\)") as told:
-        people._summary(accord.mean("v", bounds=(0, 4)))
+        people.reader.summary(accord.mean("v", bounds=(0, 4)))
     assert told.value.__context__ is None
     run(database, "DROP TABLE changing")
     with pytest.raises(SourceError, match=r"\(UndefinedTable\)"):
-        people._summary(accord.count())
+        people.reader.summary(accord.count())
 
 
 def test_nothing_is_written(database, edges):
     people = accord.table(edges[0], epsilon="e")
     with pytest.raises(SourceError, match="ReadOnlySqlTransaction"):
-        people._engine.fetch("DELETE FROM edges RETURNING 1 AS gone")
+        people.reader.engine.fetch("DELETE FROM edges RETURNING 1 AS gone")
     for statement in ("SHOW transaction_isolation", "SHOW transaction_read_only", "SHOW standard_conforming_strings"):
-        assert next(iter(people._engine.fetch(statement).values())).tolist() in (["repeatable read"], ["on"])
+        assert next(iter(people.reader.engine.fetch(statement).values())).tolist() in (["repeatable read"], ["on"])
     run(database, "ALTER ROLE postgres SET standard_conforming_strings = off; ALTER ROLE postgres SET DateStyle = 'SQL, DMY'; ALTER ROLE postgres SET extra_float_digits = 0")  # fmt: skip
     try:
         for name in ("categories", "count of moments", "days as categories"):
@@ -798,7 +798,7 @@ def test_a_query_that_the_server_stops(database, slow):
         meanwhile(database, lambda connection, pid: connection.execute("SELECT pg_cancel_backend(%s)", [pid])),
         pytest.raises(SourceError, match=r"\(QueryCanceled\)\. The server stopped the query"),
     ):
-        people._summary(accord.mean("v", bounds=(0, 10)))
+        people.reader.summary(accord.mean("v", bounds=(0, 10)))
 
 
 def test_threads_ask_at_once(edges):
@@ -838,8 +838,10 @@ def test_people_are_the_same_in_every_engine(database, kind):
     hashes = []
     for people in (here, there):
         kind = people.columns["u"]
-        person = people._sql.person(people._sql.identity("u", kind), "u", kind, SECRET)
-        found = people._engine.fetch(f"SELECT {person} AS person FROM {people._engine.source}")
+        person = people.reader.engine.dialect.person(
+            people.reader.engine.dialect.identity("u", kind), "u", kind, SECRET
+        )
+        found = people.reader.engine.fetch(f"SELECT {person} AS person FROM {people.reader.engine.source}")
         hashes.append(sorted(found["person"].tolist()))
     assert hashes[0] == hashes[1]
     assert all(0 <= x < 2**63 for x in hashes[0])
@@ -870,9 +872,12 @@ def test_numbers_are_written_alike(numbers_table, numbers):
         accord.table(source, epsilon=1.0) for source in (at(numbers_table, "numbers"), in_arrow(types, rows))
     )
     for column in types:
-        sql = (f"SELECT {people._sql.letters(column)} AS x FROM {people._engine.source}" for people in (here, there))
+        sql = (
+            f"SELECT {people.reader.engine.dialect.letters(column)} AS x FROM {people.reader.engine.source}"
+            for people in (here, there)
+        )
         ours, theirs = (
-            people._engine.fetch(text)["x"].tolist() for people, text in zip((here, there), sql, strict=True)
+            people.reader.engine.fetch(text)["x"].tolist() for people, text in zip((here, there), sql, strict=True)
         )
         assert sorted(ours) == sorted(theirs)
 
@@ -933,8 +938,8 @@ def test_the_secret_of_a_ledger_is_in_no_query(edges):
     """The server may show and log their texts."""
     here, there = (accord.table(source, epsilon="e", user="u") for source in edges)
     asked = []
-    fetch = here._engine.fetch
-    with patch.object(here._engine, "fetch", lambda sql, wide=None: [asked.append(sql), fetch(sql, wide)][1]):
+    fetch = here.reader.engine.fetch
+    with patch.object(here.reader.engine, "fetch", lambda sql, wide=(): [asked.append(sql), fetch(sql, wide)][1]):
         marks = [here.identity.fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
     assert marks == [there.identity.fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
     assert len(set(marks)) == 2 and not any(SECRET in sql or SECRET[::-1] in sql for sql in asked)
@@ -955,9 +960,9 @@ def test_what_is_known_beforehand_cannot_fail_either(database):
             (accord.mean("v", bounds=(0, 10**90), step=10**88), 0),
             (accord.count(where="d > '2020-01-01' AND t > '2020-01-01' AND n IS NULL AND v > 0"), 1),
         ):
-            assert list(people._summary(query).rows()) == [[cell]]
-        assert people._summary(accord.median("d", bounds=DATES)).output.tolist() == [30]
-        assert people._summary(accord.median("t", bounds=DATES)).output.tolist() == [30]
+            assert list(people.reader.summary(query).rows()) == [[cell]]
+        assert people.reader.summary(accord.median("d", bounds=DATES)).output.tolist() == [30]
+        assert people.reader.summary(accord.median("t", bounds=DATES)).output.tolist() == [30]
         empty = accord.table(at(database, "nobody"), epsilon="e", user=user, neighbors="add-remove", roster=ROSTER)
         for name in ("n", "v"):
             assert integers(empty, accord.mean(name, bounds=(0, 10**90)))[0][2] == {}
@@ -971,6 +976,9 @@ def test_rows_stay_in_the_server(edges, tmp_path):
         match=r"a PostgreSQL table .*cannot be kept or left out one by one\. Write it to a Parquet file",
     ):
         here.release(QUERIES["regression"], "sample")
-    for call in (lambda: here._engine.rows(here._engine.source, ["v"], "numpy"), lambda: here._engine.lend({})):
+    for call in (
+        lambda: here.reader.engine.rows(here.reader.engine.source, ["v"], "numpy"),
+        lambda: here.reader.engine.lend({}),
+    ):
         with pytest.raises(SourceError, match="rows of a PostgreSQL table stay in the server"):
             call()

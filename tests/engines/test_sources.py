@@ -116,7 +116,7 @@ def in_arrow(rows):
 
 
 def found(source, query, **options):
-    summary = accord.table(source, **{"epsilon": "e", **options})._summary(query)
+    summary = accord.table(source, **{"epsilon": "e", **options}).reader.summary(query)
     return summary.people.tolist(), list(summary.rows())
 
 
@@ -127,7 +127,7 @@ def test_every_source_gives_the_same_integers(held):
     people = accord.table(held(columns(ROWS)), epsilon="e")
     assert people.spec() == accord.Spec.of([level for level, _, _ in ROWS])
     for name, (query, cells) in CASES.items():
-        summary = people._summary(query)
+        summary = people.reader.summary(query)
         counts, sums = expected(ROWS, cells)
         assert (summary.people.tolist(), list(summary.rows())) == (counts, sums), name
         weights = np.array([7, 11, 13, 17])
@@ -273,7 +273,7 @@ def test_one_persons_text_does_not_change_how_a_csv_file_is_read(tmp_path, text,
 def test_the_order_of_rows_does_not_matter(rows):
     people = accord.table(in_arrow(rows), epsilon="e")
     for query, cells in (CASES["mean"], CASES["edges"]):
-        summary = people._summary(query)
+        summary = people.reader.summary(query)
         assert (summary.people.tolist(), list(summary.rows())) == expected(ROWS, cells)
 
 
@@ -319,7 +319,7 @@ def test_one_person_moves_the_weighted_sums_by_at_most_their_charge(rows, data, 
     changed = [*rows[:who], (level, data.draw(anything), data.draw(regions)), *rows[who + 1 :]]
     here, there = (accord.table(in_arrow(r), epsilon="e") for r in (rows, changed))
     assert here.spec() == there.spec()
-    before, after = here._summary(query), there._summary(query)
+    before, after = here.reader.summary(query), there.reader.summary(query)
     if not micro(level):
         assert list(before.rows()) == list(after.rows()), "who opted out is never read"
         return
@@ -453,7 +453,7 @@ def facts():
 def test_a_condition_counts_the_rows_for_which_it_is_true(facts, condition):
     text, meaning = condition
     rows = [dict(zip(FACTS, values, strict=True)) for values in zip(*FACTS.values(), strict=True)]
-    ((total,),) = facts._summary(accord.count(where=text)).rows()
+    ((total,),) = facts.reader.summary(accord.count(where=text)).rows()
     assert total == sum(meaning(row) is True for row in rows)
 
 
@@ -505,7 +505,7 @@ def test_any_name_of_a_column_is_just_a_name(name):
 
 
 def test_a_relation_or_a_column_may_have_the_name_that_the_engine_uses():
-    name, con = accord.table({"e": [1.0]}, epsilon="e")._engine.source, duckdb.connect()
+    name, con = accord.table({"e": [1.0]}, epsilon="e").reader.engine.source, duckdb.connect()
     con.execute(f"CREATE TABLE {name} AS SELECT 1.0::DOUBLE AS e, 3.0::DOUBLE AS {name}")
     assert found(con.table(name), accord.mean(name, bounds=(0, 4), step=1)) == ([1], [[3]])
     assert con.sql(f"SELECT * FROM {name}").fetchall() == [(1.0, 3.0)]
@@ -546,7 +546,7 @@ def test_tiers_are_read_from_text_of_every_kind(form):
     ):
         people = accord.table(source, **options, default=default)
         assert people.spec() == accord.Spec.from_groups(groups), default
-        assert people._summary(accord.count(where="t IS NULL OR t IS NOT NULL")).weighted(
+        assert people.reader.summary(accord.count(where="t IS NULL OR t IS NOT NULL")).weighted(
             people.spec().micro * 0 + 1
         ) == [people.spec().total]
 

@@ -153,7 +153,7 @@ OPENED = {
 
 
 def summaries(people, query, **options):
-    return [(s.people.tolist(), s.outputs, list(s.rows())) for s in people._summaries(query, **options)]
+    return [(s.people.tolist(), s.outputs, list(s.rows())) for s in people.reader.summaries(query, **options)]
 
 
 def asked(part, user):
@@ -191,7 +191,7 @@ def test_by_cell_and_public_groups(frame):
     query = accord.mean(NASTY, **GRID)
     assert summaries(ours, query, by_cell=True) == summaries(theirs, query, by_cell=True)
     part = accord.mean(NASTY, **GRID, where="n < 30", membership="public").part
-    groups = [people._groups(part) for people in (ours, theirs)]
+    groups = [people.groups(part) for people in (ours, theirs)]
     assert groups[0][None].spec() == groups[1][None].spec()
     assert summaries(groups[0][None], query) == summaries(groups[1][None], query)
 
@@ -288,12 +288,14 @@ def test_people_have_the_same_hash_everywhere(session, setting, ansi):
     )
     found = []
     for people in (ours, theirs):
-        sql = people._engine.sql
-        kinds = people._engine.columns
+        sql = people.reader.engine.dialect
+        kinds = people.reader.engine.columns
         hashed = ", ".join(
             f"{sql.person(sql.identity(name, kinds[name]), name, kinds[name], 'secret')} AS {name}" for name in IDS
         )
-        result = people._engine.fetch(f"SELECT {sql.column('k')} AS k, {hashed} FROM {people._engine.source}")
+        result = people.reader.engine.fetch(
+            f"SELECT {sql.column('k')} AS k, {hashed} FROM {people.reader.engine.source}"
+        )
         order = np.argsort(result.pop("k"))
         found.append({name: values[order].tolist() for name, values in result.items()})
     assert found[0] == found[1]
@@ -364,7 +366,7 @@ def test_ctrl_c_stops_the_query(session):
     start = time.perf_counter()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        people._summaries(accord.sum("x", bounds=(0, 2_000_000), step=1))
+        people.reader.summaries(accord.sum("x", bounds=(0, 2_000_000), step=1))
     assert time.perf_counter() - start < 300
     while session.sparkContext.statusTracker().getActiveJobsIds():  # it hears of the end a little later
         assert time.perf_counter() - start < 600
@@ -412,14 +414,14 @@ def test_a_failing_source_is_charged_and_booked_as_failed(session, tmp_path, mon
     people = accord.table(session.read.parquet(str(path)), epsilon="e", user="id")
     ledger = accord.Ledger(tmp_path / "accord.db")
     ledger.register(people, "people")
-    fetch = people._engine.fetch
+    fetch = people.reader.engine.fetch
 
-    def failing(sql, wide=None):
+    def failing(sql, wide=()):
         if "FLOOR" in sql:  # a value is read
             path.unlink() if fault == "deleted" else path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         return fetch(sql, wide)
 
-    monkeypatch.setattr(people._engine, "fetch", failing)
+    monkeypatch.setattr(people.reader.engine, "fetch", failing)
     with pytest.raises(SourceError, match="cannot read the DataFrame") as caught:
         people.release(accord.mean("x", bounds=(0, 1)), share=0.5, ledger=ledger)
     assert "parquet" not in str(caught.value)

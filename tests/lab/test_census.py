@@ -265,7 +265,7 @@ def test_affine_from_sums_is_accords_release(people, coded, n):
     decided, noise = table.plan(coded.query, "affine"), Fixed()
     made = figure.plan(coded.query, levels, "affine")
     assert made.calibration.mean_only == decided.calibration.mean_only == (n == 200)
-    theirs = _answer(decided, table._summary(decided.query), noise)
+    theirs = _answer(decided, table.reader.summary(decided.query), noise)
 
     sums = (made.table[levels] @ functional.products(coded.x[:n], coded.y[:n]).astype(np.float64))[None]
     plain, moved = (figure.noisy_moments(coded.query, sums, made, rng) for rng in (NoNoise(), Ones()))
@@ -287,7 +287,7 @@ def test_sample_from_sums_is_accords_release(people, coded, n):
     made = figure.plan(coded.query, levels, "sample")
     assert made.calibration.mean_only == decided.calibration.mean_only == (n == 200)
     assert made.calibration.t == decided.calibration.t
-    theirs = _answer(decided, table._summary(decided.query), noise)
+    theirs = _answer(decided, table.reader.summary(decided.query), noise)
 
     sums = functional.products(coded.x[:n], coded.y[:n]).sum(axis=0, dtype=np.float64)[None]
     plain = figure.noisy_moments(coded.query, sums, made, NoNoise())

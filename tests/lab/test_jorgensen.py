@@ -16,9 +16,9 @@ from accord.lab.papers.experiment import Context, Point, Points
 from accord.lab.papers.jorgensen import ALL, Setting, counts, medians
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms.sample import thin
+from accord.people.summary import Summary
 from accord.release import _answer
 from accord.spec import Spec
-from accord.summary import Summary
 
 ALPHA = 1e-4
 DRAWS = 1_500

@@ -308,7 +308,10 @@ def test_only_levels_are_seen():
     assert list(inspect.signature(outlook).parameters) == ["spec", "query", "share", "neighbors", "notes"]
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
     names = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    assert not any(name.startswith(("accord.tables", "accord.engines", "accord.release", "duckdb")) for name in names)
+    assert not any(
+        name.startswith(("accord.people.table", "accord.people.reader", "accord.engines", "accord.release", "duckdb"))
+        for name in names
+    )
 
 
 def test_the_bundled_people():

@@ -294,7 +294,7 @@ def test_simulated_answers_have_the_law_of_releases(mechanism, query, neighbors)
     )
     decided = people.plan(query, mechanism)
     way = next(m for m in ALL if m.name == mechanism).way(decided.query)
-    summary = people._summary(decided.query, by_cell=way.by_cell)
+    summary = people.reader.summary(decided.query, by_cell=way.by_cell)
     secure = np.array([_answer(decided, summary, SECURE) for _ in range(1_000)])
     assert stats.ks_2samp(np.round(made.answers, 9), np.round(secure, 9)).pvalue >= ALPHA
 
@@ -355,7 +355,7 @@ def test_the_summary_is_that_of_a_table(neighbors, data):
     for query, mechanism in TABLED.values():
         made = accord.plan(spec, query, mechanism, neighbors=neighbors)
         by_cell = next(m for m in ALL if m.name == mechanism).way(made.query).by_cell
-        real = people._summary(made.query, by_cell=by_cell)
+        real = people.reader.summary(made.query, by_cell=by_cell)
         here = summarise(made, cells(made.query, x))
         assert here.people.tolist() == real.people.tolist() == list(spec.counts)
         assert here.outputs == real.outputs

@@ -24,9 +24,9 @@ from accord.budget import MICRO, PUBLIC
 from accord.errors import AccordError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.mechanisms import ALL
+from accord.people.summary import Summary
 from accord.spec import Spec
 from accord.statistics.present import present
-from accord.summary import Summary
 
 BY_NAME = {m.name: m for m in ALL}
 SPECS = {
@@ -493,7 +493,7 @@ def test_whoever_is_there_decides_nothing_but_the_value(form, tiers, tmp_path):
 
 
 def counted(table, by_cell):
-    summary = table._summary(present(accord.count()), None, by_cell)
+    summary = table.reader.summary(present(accord.count()), None, by_cell)
     assert (summary.people == ROSTER.people).all()
     return int(sum(summary.amount))
 
@@ -540,7 +540,7 @@ def test_one_person_adds_what_is_theirs_and_no_more(with_and_without, query):
     asked = present(QUERIES[query] if query in ASKED else accord.histogram("word", categories=["a", "b"]))
 
     def integers(table):
-        summary, found = table._summary(asked), {}
+        summary, found = table.reader.summary(asked), {}
         for level, output, amount in zip(summary.level, summary.output, summary.amount.tolist(), strict=True):
             found[int(level), int(output)] = found.get((int(level), int(output)), 0) + int(amount)
         return found
@@ -593,7 +593,7 @@ def test_a_plan_reads_nothing(monkeypatch, tmp_path):
     def fetch(*_, **__):
         raise AssertionError("something was read")
 
-    monkeypatch.setattr(table._engine, "fetch", fetch)
+    monkeypatch.setattr(table.reader.engine, "fetch", fetch)
     assert table.spec() is ROSTER and table.known
     for query in ASKED.values():
         table.plan(query)
@@ -617,7 +617,7 @@ def test_workloads_tell_nothing_either(tmp_path):
 def test_one_level_for_everyone(tmp_path):
     roster = Spec.from_groups({0.5: 4})
     table = accord.table(arrow(PEOPLE, tmp_path), epsilon=0.5, neighbors="add-remove", roster=roster)
-    assert int(sum(table._summary(present(accord.count())).amount)) == 4
+    assert int(sum(table.reader.summary(present(accord.count())).amount)) == 4
 
 
 def test_a_default_level_counts_where_it_is_on_the_roster(tmp_path):
@@ -626,7 +626,7 @@ def test_a_default_level_counts_where_it_is_on_the_roster(tmp_path):
         table = accord.table(
             arrow(people, tmp_path), epsilon="e", default=default, neighbors="add-remove", roster=ROSTER
         )
-        assert int(sum(table._summary(present(accord.count())).amount)) == read
+        assert int(sum(table.reader.summary(present(accord.count())).amount)) == read
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
@@ -684,7 +684,7 @@ def test_no_ledger_takes_a_table_whose_people_are_private(tmp_path):
     said = set()
     for roster in (Spec.of([0.5, 2.0]), Spec.of([0.5, 2.0, 2.0])):
         table = accord.table(people, epsilon="e", user="id", neighbors="add-remove", roster=roster)
-        table._engine = Shut(table._engine)
+        table.reader.engine = Shut(table.reader.engine)
         plan = table.plan(NUMBERS["mean"], "affine", 0.1)
         for use in (
             lambda table, plan: ledger.register(table, "others"),

@@ -17,7 +17,7 @@ from planted import naive_scores
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.mechanisms import ALL, pe
-from accord.summary import Summary
+from accord.people.summary import Summary
 
 TOLERANCE = 1e-12
 SPECS = {

@@ -29,10 +29,10 @@ from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
 from accord.mechanisms import ALL
 from accord.mechanisms.sample import SURE
+from accord.people.summary import Summary
 from accord.release import _draw
 from accord.spec import Spec
 from accord.statistics import Grouped, Histogram
-from accord.summary import Summary
 
 GRID = {"bounds": (0, 2), "step": 1}
 ADDED = {
@@ -115,7 +115,7 @@ def contributions(statistic, part, neighbors, by_cell=False):
         if not user and statistic == "rows":
             continue
         table, people = everyone(statistic.startswith("regression"), part, user)
-        made = [added(s, people) for s in table._summaries(query, None, by_cell)]
+        made = [added(s, people) for s in table.reader.summaries(query, None, by_cell)]
         for person in zip(*made, strict=True):
             found[person] = None
     return list(found)
@@ -148,7 +148,7 @@ def answered(statistic, part, neighbors):
 @cache
 def outputs_of(statistic, part, neighbors, by_cell=False):
     table, _ = everyone(False, part, True)
-    return table._summaries(answered(statistic, part, neighbors), None, by_cell)[0].outputs
+    return table.reader.summaries(answered(statistic, part, neighbors), None, by_cell)[0].outputs
 
 
 def put_together(spec, people, groups, outputs):
@@ -610,8 +610,8 @@ def test_the_engine_adds_people_up(user, neighbors):
             continue
         query = answered(statistic, part, neighbors)
         for by_cell in [False] if statistic in CHOSEN or statistic.startswith("regression") else [False, True]:
-            mine = [added(s, 3) for s in alone._summaries(query, None, by_cell)]
-            for one, summary in zip(mine, together._summaries(query, None, by_cell), strict=True):
+            mine = [added(s, 3) for s in alone.reader.summaries(query, None, by_cell)]
+            for one, summary in zip(mine, together.reader.summaries(query, None, by_cell), strict=True):
                 expected = [{}, {}]
                 for k, person in enumerate(there):
                     for output, amount in one[k] if person else ():

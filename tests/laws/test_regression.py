@@ -30,8 +30,8 @@ from accord.errors import QueryError
 from accord.mechanisms import ALL, regression
 from accord.mechanisms.regression import Weights, sensitivity, weights_for
 from accord.mechanisms.sample import SURE
+from accord.people.summary import Summary
 from accord.statistics.encoding import Q
-from accord.summary import Summary
 
 BOTH = pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 
@@ -661,7 +661,7 @@ def codes_of(table, query):
     n = query.codes
     kinds = "".join("n" if "low" in vars(f) else str(f.codes + 1) for f in query.features)
     people = []
-    for row in table._summary(query).rows():
+    for row in table.reader.summary(query).rows():
         *sums, count = row
         assert count == 1 and all(v % Q == 0 for v in sums[: n + 1])
         z = (*(v // Q for v in sums[1 : n + 1]), sums[0] // Q)
@@ -833,8 +833,8 @@ def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tmp_path):
         )
         for source in (shuffled, tmp_path / "p.parquet"):
             table = accord.table(source, epsilon="e")
-            table._engine._connection.execute(f"SET threads = {threads}")
-            assert list(table._summary(query).rows()) == expected
+            table.reader.engine._connection.execute(f"SET threads = {threads}")
+            assert list(table.reader.summary(query).rows()) == expected
 
 
 @settings(max_examples=15)

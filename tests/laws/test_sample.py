@@ -441,7 +441,7 @@ def test_a_table_counts_people_by_level_and_integer(query, neighbors):
     more = {"neighbors": neighbors, "roster": spec} if neighbors == "add-remove" else {}
     table = accord.table(pa.table({"x": x, "e": epsilon}), epsilon="e", **more)
     plan = table.plan(QUERIES[query], "sample")
-    summary = table._summary(plan.query, None, True)
+    summary = table.reader.summary(plan.query, None, True)
     found = {}
     for level, cell, people in zip(summary.level, summary.output, summary.amount.tolist(), strict=True):
         found[int(level), int(cell)] = found.get((int(level), int(cell)), 0) + people

@@ -57,7 +57,7 @@ def lived(ledger):
     staff().release(accord.workload([MEAN, COUNT]), "minimum", 0.1, ledger=ledger)
     people().release(accord.plan(ledger.remaining(people()), MEAN, "mix", 0.1), ledger=ledger)
     gone = people()
-    gone._summaries = None  # nothing can be read
+    gone.reader.summaries = None  # nothing can be read
     with suppress(TypeError, SourceError):
         gone.release(MEAN, "minimum", 0.1, ledger=ledger)
     ledger.register(newer(), "people")

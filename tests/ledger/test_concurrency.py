@@ -31,6 +31,7 @@ from accord import release as releasing
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.ledger.store import Session
+from accord.people.reader import TableReader
 
 KEY = "a key that only tests use"
 QUERY = accord.mean("value", bounds=(0, 10))
@@ -346,7 +347,7 @@ def test_the_second_question_of_a_workload_fails(known, monkeypatch):
 def test_an_interruption_is_booked_and_goes_on(fault, known, monkeypatch):
     ledger, here = known
     stop = fault("now")
-    monkeypatch.setattr(accord.Table, "_summaries", failing(stop))
+    monkeypatch.setattr(TableReader, "summaries", failing(stop))
     with pytest.raises(fault) as told:
         ask(here, ledger)
     assert told.value is stop
@@ -385,7 +386,7 @@ def test_a_ledger_that_goes_away_with_its_source(tmp_path, monkeypatch):
     home.mkdir()
     ledger, here = Ledger(home / "a.db"), table(ONE)
     ledger.register(here, "people")
-    doing(monkeypatch, accord.Table, "_summaries", before=moved(home, away), after=failing(SourceError("gone.")))
+    doing(monkeypatch, TableReader, "summaries", before=moved(home, away), after=failing(SourceError("gone.")))
     with pytest.raises(SourceError) as told:
         ask(here, ledger)
     assert str(told.value) == f"gone. {CHARGED}"
@@ -669,12 +670,12 @@ def drive_interrupt(url):
     done = []
 
     def count(self, *_):
-        with self._engine.lend({"k": np.zeros(3_000_000, dtype=np.int8)}) as lent:
+        with self.engine.lend({"k": np.zeros(3_000_000, dtype=np.int8)}) as lent:
             threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
-            self._engine.fetch(f"SELECT SUM(length(sha256(sha256(k::VARCHAR)))) AS total FROM {lent}")
+            self.engine.fetch(f"SELECT SUM(length(sha256(sha256(k::VARCHAR)))) AS total FROM {lent}")
             done.append(True)
 
-    accord.Table._summaries = count
+    TableReader.summaries = count
     try:
         ask(here, ledger)
     except BaseException as fault:

@@ -23,6 +23,7 @@ import pytest
 import accord
 from accord.errors import LedgerError
 from accord.ledger import Ledger
+from accord.people.reader import TableReader
 
 KEY = "a key that only tests use"
 QUERY = accord.mean("value", bounds=(0, 10))
@@ -270,13 +271,13 @@ def action(store, url, scenario, tables):
 def act(do, marks, kill_at=None):
     """Do it, and leave marks in a file: when values are read, when it is answered, and the lines if nothing kills it."""
     log = os.open(marks, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    summary = accord.tables.Table._summaries
+    summary = TableReader.summaries
 
     def reading(*given):
         os.write(log, b"read\n")
         return summary(*given)
 
-    accord.tables.Table._summaries = reading
+    TableReader.summaries = reading
     lines = []
     home = Path(accord.__file__).parent
     files = {str(path): path.name for path in (*(home / "ledger").glob("*.py"), home / "release.py")}
@@ -335,7 +336,7 @@ def sabotaged(how):
     reserve, charge = Ledger._reserve, Session.charge
 
     def read_first(self, people, plan):
-        people._summary(plan.query)
+        people.reader.summary(plan.query)
         return reserve(self, people, plan)
 
     def piecemeal(self, cohorts, charges):

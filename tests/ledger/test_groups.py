@@ -14,8 +14,8 @@ from accord import release
 from accord.budget import MICRO
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, QueryError, SourceError
 from accord.ledger import Ledger
+from accord.people.reader import TableReader
 from accord.spec import Spec
-from accord.tables import Table
 
 KEY = "a key that only tests use"
 COLUMNS = {
@@ -88,7 +88,7 @@ def test_a_workload_with_private_groups_charges_for_both_sides_of_a_move(ledger)
     lost = Fraction(0)
     for part, moves in zip(plan.parts, (2, 1), strict=True):
         noise = Fixed()
-        release._answer(part, table._summaries(part.query, None), noise)
+        release._answer(part, table.reader.summaries(part.query, None), noise)
         weight = int(part.calibration.charges.min())
         assert len(noise.scales) == (2 if moves == 2 else 1)
         lost += moves * max(Fraction(weight) / scale for scale in noise.scales)
@@ -196,7 +196,7 @@ def test_one_group_without_enough_left_leaves_all_unspent(ledger):
 def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledger, monkeypatch, fault):
     table = opened()
     ledger.register(table, "people")
-    real, calls = Table._summaries, []
+    real, calls = TableReader.summaries, []
 
     def fails(self, *args, **how):
         calls.append(self)
@@ -204,7 +204,7 @@ def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledg
             raise fault
         return real(self, *args, **how)
 
-    monkeypatch.setattr(Table, "_summaries", fails)
+    monkeypatch.setattr(TableReader, "summaries", fails)
     with pytest.raises(type(fault)) as told:
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
     if isinstance(fault, AccordError):
@@ -316,7 +316,7 @@ def test_people_who_change_while_they_are_read_get_no_answer(ledger, tmp_path, m
     pq.write_table(pa.table(COLUMNS), tmp_path / "p.parquet")
     table = accord.table(tmp_path / "p.parquet", epsilon="e", user="id")
     ledger.register(table, "people")
-    real = Table._summaries
+    real = TableReader.summaries
 
     def meanwhile(self, *args, **how):
         made = real(self, *args, **how)
@@ -324,7 +324,7 @@ def test_people_who_change_while_they_are_read_get_no_answer(ledger, tmp_path, m
         pq.write_table(pa.table(swapped), tmp_path / "p.parquet")
         return made
 
-    monkeypatch.setattr(Table, "_summaries", meanwhile)
+    monkeypatch.setattr(TableReader, "summaries", meanwhile)
     with pytest.raises(AccordError, match="charged all the same"):
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
     monkeypatch.undo()

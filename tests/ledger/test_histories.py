@@ -40,6 +40,7 @@ from accord.errors import BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger
 from accord.ledger.key import Key
 from accord.people.identity import Remaining
+from accord.people.reader import TableReader
 from accord.spec import Spec
 
 KEY = "a key that only tests use"
@@ -378,7 +379,8 @@ class Histories(RuleBasedStateMachine):
 def _broken(table, error):
     """A table whose values cannot be read; all else is there."""
     broken = copy(table)
-    broken._summaries = Mock(side_effect=error)
+    broken.reader = copy(table.reader)
+    broken.reader.summaries = Mock(side_effect=error)
     return broken
 
 
@@ -554,7 +556,7 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
     people = [(left[p], XS[p]) for p in range(N)]
     for query in QUERIES.values():
         wanted = summarised(query, rest, people)
-        found = table._summary(query, given)
+        found = table.reader.summary(query, given)
         assert found.people.tolist() == wanted.people.tolist()
         assert list(found.rows()) == list(wanted.rows())
         for mechanism in ("minimum", "threshold", "mix"):
@@ -562,7 +564,7 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
             assert release._answer(plan, found, Fixed()) == release._answer(plan, wanted, Fixed())
     for query in QUERIES.values():  # and the ledger itself says so
         plan = accord.plan(ledger.remaining(table), query, "minimum", 0.01)
-        with patch.object(accord.Table, "_summaries", autospec=True, side_effect=accord.Table._summaries) as read:
+        with patch.object(TableReader, "summaries", autospec=True, side_effect=TableReader.summaries) as read:
             table.release(plan, ledger=ledger)
         (_, asked, handed, *_), _ = read.call_args
         assert asked == query and same(handed.spec, plan.spec)
@@ -590,7 +592,7 @@ def test_where_levels_decide_nobody_is_matched(ledger):
         free = replace(plan.calibration, charges=np.zeros_like(plan.calibration.charges))
         held = ledger._reserve(table, replace(plan, calibration=free))
         assert held.left.by_person is None
-        found = table._summary(query, held.left)
+        found = table.reader.summary(query, held.left)
         wanted = summarised(query, plan.spec, [(left[p], value(p, "a")) for p in wishes])
         assert found.people.tolist() == wanted.people.tolist()
         assert list(found.rows()) == list(wanted.rows())

@@ -54,7 +54,12 @@ def in_memory(cell, shown):
     kind = next((name for name in ("regression", "rows") if cell.statistic.startswith(name)), "mean")
     held = memory(cell.neighbors, cell.modifier, kind)
     return accord.Table(
-        held._engine, held._levels, shown.table.get("user"), held.neighbors, held.level_column, held._roster
+        held.reader.engine,
+        held.reader.levels,
+        shown.table.get("user"),
+        held.neighbors,
+        held.level_column,
+        held.reader.roster,
     )
 
 
@@ -221,12 +226,12 @@ class Watched:
 
     def __init__(self, engine, private):
         self._engine, self.read = engine, []
-        self._private = re.compile(rf"\b({'|'.join(engine.sql.column(name) for name in private)})\b")
+        self._private = re.compile(rf"\b({'|'.join(engine.dialect.column(name) for name in private)})\b")
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
 
-    def fetch(self, sql, wide=None):
+    def fetch(self, sql, wide=()):
         asked = sql.replace(self._engine.source, "")  # which names all columns, in some engines
         if self._private.search(asked):
             self.read.append(sql)
@@ -243,7 +248,12 @@ class Watched:
 
 def watched(table, private):
     return accord.Table(
-        Watched(table._engine, private), table._levels, table.user, table.neighbors, table.level_column, table._roster
+        Watched(table.reader.engine, private),
+        table.reader.levels,
+        table.user,
+        table.neighbors,
+        table.level_column,
+        table.reader.roster,
     )
 
 
@@ -262,7 +272,7 @@ def refuses(cell, table, ledger):
         else:
             offered.answered(shown, people, ledger, budget)
     assert cell.reason in str(refusal.value), cell
-    assert people._engine.read == [], cell
+    assert people.reader.engine.read == [], cell
     assert (ledger.entries(), ledger.accounts()) == before, cell
 
 
@@ -299,9 +309,9 @@ def test_a_reading_would_be_seen():
             shown = offered.example(cell)
             table = watched(in_memory(cell, shown), ("x", "z", "g", "m"))
             table.spec()
-            assert table._engine.read == []
+            assert table.reader.engine.read == []
             offered.answered(shown, table)
-            assert table._engine.read or shown.query.columns == (), cell
+            assert table.reader.engine.read or shown.query.columns == (), cell
 
 
 # ---- the matrix ------------------------------------------------------------------------------------------------------

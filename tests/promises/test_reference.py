@@ -201,7 +201,7 @@ def summaries(table, query, each=False):
     """What accord reads for a plan: for each group {level: {output: amount}}, without zeros."""
     levels = [level_in_reference(micro) for micro in table.spec().micro.tolist()]
     made = []
-    for summary in table._summaries(query, by_cell=each):
+    for summary in table.reader.summaries(query, by_cell=each):
         sums = {}
         asked = query.query if isinstance(query, Grouped) else query
         outputs = asked.integers(summary.output) if each and isinstance(asked, Additive) else summary.output
@@ -397,7 +397,7 @@ def test_public_groups(user, missing):
         "membership": "public",
     }
     inner, groups = reference.public_groups(question, reference.people(rows, epsilon="e", user=user))
-    tables = accord.table(arrow(rows), epsilon="e", user=user)._groups(in_accord(question).part)
+    tables = accord.table(arrow(rows), epsilon="e", user=user).groups(in_accord(question).part)
     assert len(groups) == len(tables) == 2
     query = accord.plan(ANYBODY, in_accord(inner)).query
     for people, table in zip(groups, tables.values(), strict=True):

@@ -72,7 +72,7 @@ def seen(table, names, only=None):
         if only is not None and name not in only:
             continue
         if name == "public group":
-            groups = table._groups(query.part).values()
+            groups = table.groups(query.part).values()
             result[name] = [(group.spec().fingerprint, integers(group, query.query)) for group in groups]
             continue
         result[name] = integers(table, query)
@@ -80,7 +80,7 @@ def seen(table, names, only=None):
         if plan is not None and _by_row(plan):
             chances = plan.calibration.keep
             words = Words(np.full(PEOPLE, int(np.sort(chances)[chances.size // 2]), dtype=np.uint64))
-            (summary,) = table._summaries(plan.query, thinning=(chances, words))
+            (summary,) = table.reader.summaries(plan.query, thinning=(chances, words))
             result["kept"] = list(summary.rows())
     return result
 
@@ -133,7 +133,7 @@ def test_what_a_ledger_says_is_left_person_by_person(tmp_path):
         left = ledger._reserve(table, plan).left
         assert left.by_person is not None
         words = Words(np.full(PEOPLE, 2**62, dtype=np.uint64))
-        (summary,) = table._summaries(plan.query, left, thinning=(plan.calibration.keep, words))
+        (summary,) = table.reader.summaries(plan.query, left, thinning=(plan.calibration.keep, words))
         found = list(summary.rows())
         right = right or found
         assert found == right and 0 < sum(row[-1] for row in found) < PEOPLE

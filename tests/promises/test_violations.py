@@ -34,7 +34,7 @@ def kept_rows(table, word):
     query = asked(lambda rows, epsilon: 0, table, ["x"], "numpy")
     plan = accord.plan(table.spec(), query, "sample", t="max")
     words = Words(np.full(table.spec().total, word, dtype=np.uint64))
-    return sorted(table._sampled(query, None, plan.calibration.keep, words)[:, 0].tolist()), plan
+    return sorted(table.reader.rows(query, None, plan.calibration.keep, words)[:, 0].tolist()), plan
 
 
 @pytest.mark.parametrize("people", [40, 80, 400])
@@ -56,7 +56,7 @@ def test_a_regression_by_sample_keeps_people_by_their_chance():
     table = accord.table(columns, epsilon="e", user="id")
     plan = table.plan(query, "sample", t="max")
     words = Words(np.full(n, 2**63 - 1, dtype=np.uint64))
-    (summary,) = table._summaries(query, thinning=(plan.calibration.keep, words))
+    (summary,) = table.reader.summaries(query, thinning=(plan.calibration.keep, words))
     assert list(summary.rows())[:-1] == [[0] * 5] * (n - 1) and list(summary.rows())[-1][-1] == 1
 
 
@@ -79,10 +79,10 @@ def test_who_has_less_left_in_another_table_is_kept_by_what_they_have_left(tmp_p
         for word, there in ((chance - 1, 1), (chance, 0), (2**63 - 1, 0)):
             words = Words(np.full(n, word, dtype=np.uint64))
             if query is line:
-                (summary,) = table._summaries(query, left, thinning=(plan.calibration.keep, words))
+                (summary,) = table.reader.summaries(query, left, thinning=(plan.calibration.keep, words))
                 kept = next(summary.rows())[-1]
             else:
-                kept = table._sampled(query, left, plan.calibration.keep, words)[:, 0].tolist().count(0.0)
+                kept = table.reader.rows(query, left, plan.calibration.keep, words)[:, 0].tolist().count(0.0)
             assert kept == there
 
 
@@ -230,7 +230,7 @@ def test_a_missing_boolean_moves_nobody_else(make):
             source = {"b": make(values), "e": np.ones(4)}
             source = pd.DataFrame(source) if make is pd.Series else source
             table = accord.table(source, epsilon="e")
-            sums.append([s.weighted(np.array([1])) for s in table._summaries(query)])
+            sums.append([s.weighted(np.array([1])) for s in table.reader.summaries(query)])
         assert sum(abs(a - b) for one, other in zip(*sums, strict=True) for a, b in zip(one, other, strict=True)) <= 1
 
 
@@ -344,7 +344,7 @@ def test_functions_of_somebody_elses_connection_are_not_used(macro):
     table = accord.table(relation, epsilon="e")
     query = accord.sum("x", (0, 9), step=1)
     assert table.spec() == accord.Spec.from_groups({1.0: 10})
-    assert table._summary(query).weighted(np.array([1])) == [45]
+    assert table.reader.summary(query).weighted(np.array([1])) == [45]
 
 
 def test_settings_of_somebody_elses_connection_are_not_used():
@@ -464,7 +464,7 @@ def test_a_literal_names_no_column():
     relation = duckdb.sql("SELECT 'a' AS x, 1.0 AS e, 'unused' AS third")
     table = accord.table(relation, epsilon="e")
     streamed = []
-    table._engine._selected = Watched(table._engine._selected, streamed)
+    table.reader.engine._selected = Watched(table.reader.engine._selected, streamed)
     table.release(accord.count("x = 'c2'"), "minimum")
     assert set(streamed) == {"c0", "c1"}
 

@@ -16,7 +16,7 @@ import pytest
 import accord
 from accord.budget import to_micro
 from accord.mechanisms import ALL
-from accord.summary import Summary
+from accord.people.summary import Summary
 
 N, DATASETS = 1001, 60
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -143,7 +143,7 @@ def predictions_off(columns, query, mechanism, neighbors="replace", deals=4, dra
         dealt = {**columns, "e": rng.permutation(levels)}
         table = accord.table(dealt, epsilon="e", neighbors=neighbors, roster=roster)
         plan = table.plan(query, mechanism, t=t)
-        summary = None if mechanism == "sample" else table._summary(query)
+        summary = None if mechanism == "sample" else table.reader.summary(query)
         for _ in range(draws):
             value = table.release(plan).value if summary is None else _answer(plan, summary, SECURE)
             squares.append(np.mean((predictions(value, design) - truth) ** 2))
@@ -183,7 +183,7 @@ def test_the_interval_holds_most_predictions():
     table = accord.table({**columns, "e": np.tile([0.1, 0.2, 0.5, 1.0], 2_000)}, epsilon="e")
     design = coded(columns, steps=False)[:, :-1]
     truth, plan = predictions(noiseless(columns, QUERY), design), table.plan(QUERY, "affine")
-    summary, held = table._summary(QUERY), []
+    summary, held = table.reader.summary(QUERY), []
     for _ in range(60):
         made = accord.Release(plan, _answer(plan, summary, SECURE), None)
         low, high = made.interval(0.95)
@@ -228,7 +228,7 @@ def test_the_mean_only_is_better_than_slopes_where_it_is_chosen():
     plan, truth, design = table.plan(QUERY, "minimum"), columns["income"], coded(columns, steps=False)[:, :-1]
     assert plan.calibration.mean_only
     slopes = replace(plan, calibration=replace(plan.calibration, mean_only=False))
-    summary = table._summary(QUERY)
+    summary = table.reader.summary(QUERY)
     errors = [
         np.mean([np.mean((predictions(_answer(p, summary, SECURE), design) - truth) ** 2) for _ in range(300)])
         for p in (plan, slopes)
@@ -245,7 +245,7 @@ def test_collinear_columns_do_not_blow_up(n):
     table = accord.table({**columns, **again, "e": np.resize([0.1, 0.5, 1.0], n)}, epsilon="e")
     plan = table.plan(query, "affine")
     assert not plan.calibration.mean_only
-    summary, truth = table._summary(query), columns["income"]
+    summary, truth = table.reader.summary(query), columns["income"]
     design = coded({**columns, **again}, query, steps=False)[:, :-1]
     errors, largest = [], 0.0
     for _ in range(60):

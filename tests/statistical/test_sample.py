@@ -14,7 +14,7 @@ import accord
 from accord import noise, release
 from accord.mechanisms import sample
 from accord.noise import SECURE
-from accord.summary import Summary
+from accord.people.summary import Summary
 
 ALPHA = 1e-9
 SURE = 2**63

@@ -18,9 +18,9 @@ import accord
 from accord.budget import MICRO
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms.size import BySize, most_people
+from accord.people.summary import Summary
 from accord.release import Release, _draw
 from accord.statistics.order import spending
-from accord.summary import Summary
 
 ALPHA, RUNS = 1e-9, 300
 GRID, POINTS = {"bounds": (0, 1000), "step": 1}, 1001

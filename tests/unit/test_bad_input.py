@@ -400,7 +400,7 @@ def test_nobody_fails_to_be_read_among_objects(odd):
     """Whatever somebody has in a column of objects, the release comes, and the others count as ever."""
     for table in (mixed(odd, "b"), accord.table({"v": [odd, "b"], "e": [1.0, 1.0]}, epsilon="e")):
         query = accord.histogram("v", categories=["a", "b"])
-        assert table._summary(query).weighted(np.array([1])) == [0, 1]
+        assert table.reader.summary(query).weighted(np.array([1])) == [0, 1]
         table.release(MEAN, "minimum")
         assert accord.sample(lambda rows, epsilon: 1, table, columns=["v"], rows="pandas").value == 1
 
@@ -410,7 +410,7 @@ def test_nothing_that_is_printed_before_a_release_shows_a_value():
     for query in (accord.mean("v", bounds=(0, 1e6)), accord.histogram("s", categories=["a", "b"], missing="other")):
         plan = table.plan(query)
         shown = " ".join(
-            map(str, (table, table.spec(), query, plan, repr(plan), plan.describe(), table._summary(query)))
+            map(str, (table, table.spec(), query, plan, repr(plan), plan.describe(), table.reader.summary(query)))
         )
         assert TEXT not in shown
         assert str(NUMBER) not in shown

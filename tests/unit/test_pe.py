@@ -20,7 +20,7 @@ from accord import release
 from accord.budget import MICRO, PUBLIC, to_micro
 from accord.mechanisms import pe
 from accord.noise import SECURE
-from accord.summary import Summary
+from accord.people.summary import Summary
 
 PS = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(9, 10)]
 PEOPLE = {

@@ -42,9 +42,9 @@ from accord.ledger.store import MIGRATIONS, Session, SQLite, open_store
 from accord.ledger.verifying import Verdict as Verdict
 from accord.ledger.verifying import examine
 from accord.people.identity import Remaining, fingerprint
+from accord.people.table import Table
 from accord.planning import Plan
 from accord.spec import Spec
-from accord.tables import Table
 from accord.workloads import WorkloadPlan, parts_of
 
 _TOLD = 3
@@ -406,7 +406,7 @@ class Ledger:
         if short.any():
             raise BudgetError(_too_little(found, charge, short))
         left = None if base is found.wish else _left(db, before, secret, people.spec(), found, plan.spec)
-        if left is not None and left.by_person is not None and not people.lends:
+        if left is not None and left.by_person is not None and not people.reader.lends:
             raise LedgerError(
                 "people of one level have different amounts left here, and a Spark DataFrame or a PostgreSQL table cannot be matched with the ledger person by person. "
                 "Write it to a Parquet file or an Arrow table and open that, or plan by share=. Nothing was spent."

@@ -28,7 +28,7 @@ from accord.statistics import Additive, Count, Histogram, Mean, Sum
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 ADDITIVE = (Mean, Sum, Count, Histogram)
 

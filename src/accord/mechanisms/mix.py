@@ -31,7 +31,7 @@ from accord.theory import as_floats
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 _MOST_LEVELS = 1_000
 

@@ -32,7 +32,7 @@ from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 _MOST_PEOPLE = 2**22
 """A count is chosen among as many answers, one by one."""

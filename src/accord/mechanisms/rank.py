@@ -50,7 +50,7 @@ from accord.statistics.order import SIZE_PART, Spending, spending
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 RANKED = (Quantile, Min, Max)
 ANYWHERE = "may land anywhere in the bounds"

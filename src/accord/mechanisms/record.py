@@ -17,7 +17,7 @@ from accord.statistics import Query
 if TYPE_CHECKING:
     from accord.mechanisms.error import Prediction
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 
 class Refused(Exception):  # noqa: N818  it is an answer, not a fault

@@ -38,7 +38,7 @@ from accord.statistics.regression import EXPLAINED, NOISE_LEFT, Coefficients, Re
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 _SPREAD_NUMBER, _SPREAD_SIGN = 0.12, 0.7
 """The variances that a column of numbers, and of ±1, is taken to have where errors are predicted."""

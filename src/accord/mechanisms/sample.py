@@ -38,7 +38,7 @@ from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 SURE = 2**63
 """π = 1: chances are whole numbers of 2⁻⁶³."""

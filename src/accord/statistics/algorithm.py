@@ -33,6 +33,10 @@ class Algorithm(Query):
     def label(self) -> str:
         return f"algorithm {self.name}"
 
+    @property
+    def rows_come_to(self) -> str:
+        return "and only people with one row are read"
+
     def size(self, people: int) -> float:
         return 1.0
 

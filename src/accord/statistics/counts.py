@@ -30,6 +30,10 @@ class Count(Additive):
         return Indicator(self.condition)
 
     @property
+    def rows_come_to(self) -> str:
+        return "and is counted if any of their rows meets the condition"
+
+    @property
     def known(self) -> bool:
         return self.condition is None
 
@@ -82,6 +86,12 @@ class Histogram(Additive):
     @property
     def encoding(self) -> OneOf:
         return OneOf(self.column, self.edges, self.categories, self.missing, len(self.cells))
+
+    @property
+    def rows_come_to(self) -> str:
+        if self.edges:
+            return super().rows_come_to
+        return "and is in the first declared category that any of their rows has"
 
     @property
     def outputs(self) -> int:

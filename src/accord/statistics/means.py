@@ -66,6 +66,10 @@ class Sum(Mean):
     statistic = "sum"
     per_person: ClassVar[PerPerson] = "sum"
 
+    @property
+    def rows_come_to(self) -> str:
+        return "and counts with the sum of their rows"
+
     def size(self, people: int) -> int:
         return people
 
@@ -83,6 +87,10 @@ class Rows(Sum):
 
     statistic = "rows"
     per_person: ClassVar[PerPerson] = "rows"
+
+    @property
+    def rows_come_to(self) -> str:
+        return "and counts for as many rows as they have"
 
     @property
     def label(self) -> str:

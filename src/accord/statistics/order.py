@@ -176,6 +176,10 @@ class Extreme(Order):
     """Min or max, as the quantile so far out that an answer beyond all people is unlikely: which one depends on the charges."""
 
     @property
+    def rows_come_to(self) -> str:
+        return f"and counts with their {'smallest' if self.statistic == 'min' else 'largest'} value"
+
+    @property
     def variance(self) -> float:
         return 0.25  # before the quantile is known
 

@@ -86,6 +86,10 @@ class Grouped(Query):
         return self.query.encoding
 
     @property
+    def rows_come_to(self) -> str:
+        return self.query.rows_come_to
+
+    @property
     def groups(self) -> int:
         return max(1, len(self.part.keys))
 

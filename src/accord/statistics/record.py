@@ -56,6 +56,11 @@ class Query(ABC):
         """Which integers a person adds; None: it is given rows."""
         return None
 
+    @property
+    def rows_come_to(self) -> str:
+        """What becomes of a person's rows, in words."""
+        return "and counts with the mean of their rows"
+
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """The question in plain words and numbers, for receipts."""

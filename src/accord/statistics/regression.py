@@ -48,6 +48,10 @@ class Regression(Query):
         return Codes(self.target, self.features)
 
     @property
+    def rows_come_to(self) -> str:
+        return "and counts with the mean of their rows, and their first declared category"
+
+    @property
     def codes(self) -> int:
         """m: how many columns the features become."""
         return self.encoding.width

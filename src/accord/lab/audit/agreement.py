@@ -18,8 +18,8 @@ from accord.errors import PlanError
 from accord.lab.audit import reference, worlds
 from accord.lab.audit.findings import Seen
 from accord.lab.audit.programs import Source, given
+from accord.people.table import Table
 from accord.planning import Plan
-from accord.tables import Table
 
 _X: dict[str, Any] = {"column": "x", "bounds": (0, 100), "step": 1}
 _PARTS: tuple[dict[str, Any], ...] = (
@@ -93,7 +93,7 @@ def _as_read(row: Mapping[str, Any], source: Source) -> dict[str, Any]:
 def _read(table: Table, plan: Plan, levels: list[float]) -> list[dict[float, dict[int, int]]]:
     """For each group {level: {output: amount}}, without zeros."""
     made = []
-    for summary in table._summaries(plan.query):
+    for summary in table.reader.summaries(plan.query):
         sums: dict[float, dict[int, int]] = {}
         entries = (column.tolist() for column in (summary.level, summary.output, summary.amount))
         for level, output, amount in zip(*entries, strict=True):

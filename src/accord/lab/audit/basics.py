@@ -157,7 +157,7 @@ def kept(rng: np.random.Generator) -> Iterator[Worst]:
         account = Worst(plan, "any", Fraction(0))
         for _ in range(3):
             tap = Tap(kept=(rng.random(len(levels)) < 0.5).tolist(), rows=rows)
-            seen = table._sampled(query, None, plan.calibration.keep, tap)[:, 0].astype(int).tolist()
+            seen = table.reader.rows(query, None, plan.calibration.keep, tap)[:, 0].astype(int).tolist()
             right = sorted(seen) == [k for k, (_, heads) in enumerate(tap.coins) if heads]
             account.see(0 if right else inf, lambda: "others are kept than those whose word says so", ())
         yield account
@@ -168,7 +168,7 @@ def kept(rng: np.random.Generator) -> Iterator[Worst]:
         for k in rng.integers(many.size // 2, size=3):
             for word in (int(chances[k]) - 1, int(chances[k])):  # one for all, so that their order does not matter
                 same = Words(np.full(many.size, word, dtype=np.uint64))
-                seen = table._sampled(query, None, chances, same)[:, 0].astype(int).tolist()
+                seen = table.reader.rows(query, None, chances, same)[:, 0].astype(int).tolist()
                 right = sorted(seen) == np.flatnonzero(chances > np.uint64(word)).tolist()
                 account.see(0 if right else inf, lambda: "others are kept than those whose word says so", ())
         yield account
@@ -226,7 +226,7 @@ def public_groups(rng: np.random.Generator) -> Iterator[Worst]:
         whole = tables[0].plan(query)
         for key, plan in whole.plans.items():
             account = Worst(plan, level, promised(plan, _LEVELS)[level] if key == who.g else Fraction(0))
-            groups = [_draws([plan], table._groups(whole.query.part)[key]) for table in tables]
+            groups = [_draws([plan], table.groups(whole.query.part)[key]) for table in tables]
             for one, other in combinations(groups, 2):
                 account.see(*compared(one, other, partial(str, _CHANGED)), ())
             yield account

@@ -186,8 +186,10 @@ def cut(
 
     @cache
     def one(k: int) -> accord.Table:
-        own = f"{whole._sql.column('which')} = {k}"
-        return accord.Table(whole._engine, whole._levels, whole.user, neighbors, whole.level_column, roster, own)
+        own = f"{whole.reader.engine.dialect.column('which')} = {k}"
+        return accord.Table(
+            whole.reader.engine, whole.reader.levels, whole.user, neighbors, whole.level_column, roster, own
+        )
 
     return one
 

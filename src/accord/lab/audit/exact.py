@@ -29,11 +29,11 @@ from accord.lab.audit.cases import (
     shown,
 )
 from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
+from accord.people.summary import Summary
+from accord.people.table import Table
 from accord.planning import Plan
 from accord.spec import Spec
 from accord.statistics import Query
-from accord.summary import Summary
-from accord.tables import Table
 
 Tiny = tuple[Person | None, ...]
 _WHOLE = 12
@@ -125,13 +125,13 @@ class Reader:
         return self._opened[tiny, people]
 
     def _all(self, query: Query, by_cell: bool) -> _Kinds:
-        made = _Kinds(self.can, self._kinds._summaries(query, None, by_cell), len(self.peoples[0].levels))
+        made = _Kinds(self.can, self._kinds.reader.summaries(query, None, by_cell), len(self.peoples[0].levels))
         people = self.peoples[0]
         table = cut(
             self._some, people.numbers, self.statistic.user, people.spec if self.neighbors == "add-remove" else None
         )
         for k, tiny in enumerate(self._some):
-            whole = table(k)._summaries(query, None, by_cell)
+            whole = table(k).reader.summaries(query, None, by_cell)
             if [list(s.rows()) for s in whole] != [list(s.rows()) for s in made.summaries(tiny)]:
                 raise Leak("people are not added up one by one")
         return made

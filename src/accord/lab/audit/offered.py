@@ -396,9 +396,11 @@ def _not_booked(ledger: str, lends: bool) -> str:
 
 def _lending(table: accord.Table, lends: bool) -> accord.Table:
     """The same people, in an engine that lends or not."""
-    engine = copy(table._engine)
+    engine = copy(table.reader.engine)
     engine.lends = lends
-    return accord.Table(engine, table._levels, table.user, table.neighbors, table.level_column, table._roster)
+    return accord.Table(
+        engine, table.reader.levels, table.user, table.neighbors, table.level_column, table.reader.roster
+    )
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------

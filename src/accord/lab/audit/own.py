@@ -24,9 +24,9 @@ from accord.lab.audit import empirical
 from accord.lab.audit.findings import Audit, Seen, gathered
 from accord.lab.audit.laws import SURE, Adaptive, Law, Leak, Words, law, loss
 from accord.lab.audit.runner import ALPHA, enough
+from accord.people.table import Table
 from accord.sampling import asked
 from accord.statistics import Algorithm
-from accord.tables import Table
 
 _FEW = 5
 
@@ -67,8 +67,8 @@ def check(
     query = asked(algorithm, table, columns, rows)
     start = perf_counter()
     seed = secrets.randbelow(10**6) if seed is None else seed
-    with table._rows(None, query) as (source, _, _):
-        people = table._engine.rows(source, query.columns, rows)
+    with table.reader.one_row_each(query) as (source, _, _):
+        people = table.reader.engine.rows(source, query.columns, rows)
     pairs = list(_pairs(people, np.random.default_rng(seed)))
     if not pairs:
         raise QueryError("the table has no rows. Check the algorithm on a few people at least.")
@@ -137,16 +137,16 @@ def _kept(query: Algorithm, table: Table, people: Any, epsilon: float, rng: np.r
     """Who gets to be seen: with the random words given, those whose own is below their chance, and no others."""
     chances = [SURE // 4, SURE // 2, SURE]
     spec = table.spec()
-    if not table.lends or not spec.micro.size:
+    if not table.reader.lends or not spec.micro.size:
         raise QueryError("the table cannot be sampled. Check the algorithm on a file, a data frame or arrays.")
     keep = np.array([chances[k % 3] for k in range(spec.micro.size)], dtype=np.uint64)
     size = _size(people)
     words = rng.integers(0, SURE, size, dtype=np.uint64)
-    seen = table._sampled(query, None, keep, Words(words))
+    seen = table.reader.rows(query, None, keep, Words(words))
     micro = dict(zip(spec.micro.tolist(), keep.tolist(), strict=True))
-    with table._rows(None, query) as (source, how, _):
-        levels = table._engine.fetch(f"SELECT {how.expression} AS level FROM {source} AS people")["level"]
-    each = [micro.get(int(m), 0) for m in how.decode(levels, np.ones(size, dtype=np.int64))]
+    with table.reader.one_row_each(query) as (source, of_people, _):
+        levels = table.reader.engine.fetch(f"SELECT {of_people.expression} AS level FROM {source} AS people")["level"]
+    each = [micro.get(int(m), 0) for m in of_people.decode(levels, np.ones(size, dtype=np.int64))]
     right = _same(seen, _of(people, np.flatnonzero(words < np.array(each, dtype=np.uint64))))
     said = "" if right else "others are kept than those whose word says so"
     return Seen("replay", query.name, "who is kept", table.neighbors, f"{epsilon:g}", 0.0, 0.0 if right else inf, said)

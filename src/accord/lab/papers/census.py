@@ -160,15 +160,15 @@ def read(path: str | Path) -> dict[str, NDArray[Any]]:
             f"{str(path)!r} has {missing}. The regression needs income and at least one of the others, under these names."
         )
     asked = [
-        f"{engine.sql.number(column, engine.columns[column])} AS {engine.sql.quote(name)}"
+        f"{engine.dialect.number(column, engine.columns[column])} AS {engine.dialect.quote(name)}"
         if name in BOUNDS
-        else f"LOWER(CAST({engine.sql.column(column)} AS VARCHAR)) AS {engine.sql.quote(name)}"
+        else f"LOWER(CAST({engine.dialect.column(column)} AS VARCHAR)) AS {engine.dialect.quote(name)}"
         for name, column in found.items()
     ]
-    told = ", ".join(engine.sql.quote(name) for name in found)
-    known = " AND ".join(f"{engine.sql.quote(name)} IS NOT NULL" for name in found)
+    told = ", ".join(engine.dialect.quote(name) for name in found)
+    known = " AND ".join(f"{engine.dialect.quote(name)} IS NOT NULL" for name in found)
     rows = engine.fetch(
-        f"SELECT {told} FROM (SELECT {', '.join(asked)} FROM {engine.source}) WHERE {known} AND {engine.sql.quote(TARGET)} > 0"
+        f"SELECT {told} FROM (SELECT {', '.join(asked)} FROM {engine.source}) WHERE {known} AND {engine.dialect.quote(TARGET)} > 0"
     )
     columns = {name: _tidy(name, np.asarray(rows[name])) for name in found}
     if not columns[TARGET].size:

@@ -45,10 +45,10 @@ from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.simulate import planned
 from accord.mechanisms.pe import count_scores, quantile_scores
 from accord.mechanisms.sample import probabilities
+from accord.people.summary import Summary
 from accord.release import _answer
 from accord.spec import Spec
 from accord.statistics import Query, count, median
-from accord.summary import Summary
 
 RUNS = 1_000
 EPSILON_L = 1.0

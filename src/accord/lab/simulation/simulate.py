@@ -22,6 +22,7 @@ from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.populations import Population
 from accord.lab.simulation.specs import Drawn
 from accord.mechanisms import ALL
+from accord.people.summary import Summary
 from accord.planning import NO_DATA, Plan, plan, plan_within
 from accord.release import _draw
 from accord.spec import Spec
@@ -43,7 +44,6 @@ from accord.statistics import (
     Sum,
     where,
 )
-from accord.summary import Summary
 
 FloatArray = NDArray[np.float64]
 _BATCH = 2**22

@@ -1,7 +1,8 @@
 """Summary: the exact integers that a plan needs from the data, and nothing else of it.
 
-One shape serves everything so far: for each level of the Spec, how many people, and a sum of integers for each output of the query (or
-the number of people at each point of its grid). It is private: it never leaves a release.
+One shape serves everything so far: for each level of the Spec, how many people, and a sum of integers for
+each output of the query (or the number of people at each point of its grid). It is private: it never leaves a
+release.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from accord.spec import Spec
 
 @dataclass(frozen=True)
 class Summary:
+    """Sums of integers, for each level and output."""
+
     people: IntArray
     """Of each level, ascending, without the opted-out."""
     outputs: int
@@ -36,12 +39,17 @@ class Summary:
     def weighted(self, weights: IntArray) -> list[int]:
         """Σ weight·amount for each output, exactly."""
         sums = [0] * self.outputs
-        for k, w, a in zip(self.output.tolist(), weights[self.level].tolist(), self.amount.tolist(), strict=True):
+        for k, w, a in zip(
+            self.output.tolist(), weights[self.level].tolist(), self.amount.tolist(), strict=True
+        ):
             sums[k] += w * a
         return sums
 
     def at_points(self, weights: IntArray) -> Any:
-        """Σ weight·people at each point, exactly: an array of 64-bit integers, or of Python's own where those are too small."""
+        """Σ weight·people at each point, exactly.
+
+        An array of 64-bit integers, or of Python's own where those are too small.
+        """
         wide = float(weights[self.level].astype(np.float64) @ self.amount.astype(np.float64)) >= 2.0**62
         sums = np.zeros(self.outputs, dtype=object if wide else np.int64)
         per_entry = weights[self.level].astype(object if wide else np.int64)
@@ -49,7 +57,10 @@ class Summary:
         return sums
 
     def regrouped(self, groups: IntArray, spec: Spec) -> Summary:
-        """By the levels of another Spec: everyone of the k-th level here has the level groups[k] there; 0 for those who are not read."""
+        """By the levels of another Spec.
+
+        Everyone of the k-th level here has the level groups[k] there; 0 for those who are not read.
+        """
         index = np.where(groups > 0, np.searchsorted(spec.micro, groups), -1)
         people = np.zeros_like(spec.people)
         np.add.at(people, index[index >= 0], self.people[index >= 0])
