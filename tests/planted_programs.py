@@ -8,7 +8,7 @@ from planted import changed, everywhere
 
 from accord import receipt, release
 from accord.budget import PUBLIC
-from accord.engines import duckdb, duckdb_sources, gathering, keeping
+from accord.engines import duckdb_connection, duckdb_sources, gathering, keeping
 from accord.engines.duckdb import DuckDBDialect
 from accord.engines.shapes import meeting
 from accord.ledger import cohorts
@@ -51,7 +51,7 @@ def text_among_numbers_makes_a_release_fail(monkeypatch):
 @bug
 def an_error_of_the_engine_is_passed_on(monkeypatch):
     """Of dates that no timestamp can hold."""
-    changed(monkeypatch, duckdb, "_quietly", "fault = type(error).__name__", "fault = str(error)")
+    changed(monkeypatch, duckdb_connection, "quietly", "fault = type(error).__name__", "fault = str(error)")
     monkeypatch.setattr(DuckDBDialect, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
 
 

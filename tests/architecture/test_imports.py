@@ -60,6 +60,20 @@ def test_plans_cannot_reach_data():
         ), module
 
 
+def test_engines_know_encodings_and_no_statistics():
+    """A further statistic touches no engine."""
+    known = ("accord.statistics.encoding", "accord.statistics.where", "accord.statistics.parts.Part")
+    for module in (m for m in MODULES if m.startswith("accord.engines")):
+        used = {i for i in imports(MODULES[module]) if i.startswith("accord.statistics")}
+        used -= {"accord.statistics", "accord.statistics.parts"}  # of which only names in `known` are imported
+        assert all(name.startswith(known) for name in used), module
+
+
+def test_engines_are_imported_for_their_own_sources_only():
+    assert {m for m in users_of("accord.engines.spark", everywhere=False) if not m.startswith("accord.lab")} == set()
+    assert {m for m in users_of("accord.engines.postgres", everywhere=False) if not m.startswith("accord.lab")} == set()
+
+
 def test_no_other_randomness_on_the_release_path():
     for module, path in MODULES.items():
         found = {i for i in imports(path) if i.split(".")[0] in ("random", "secrets") or i.startswith("numpy.random")}

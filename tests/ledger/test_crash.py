@@ -153,7 +153,7 @@ def keep_one_thread():
     """Have DuckDB start no threads, so that children can be forked that have tables open: to open one takes longer than all the rest."""
     import duckdb
 
-    from accord.engines import duckdb as engine
+    from accord.engines import duckdb_connection as engine
 
     assert engine.duckdb is duckdb
     connect = duckdb.connect

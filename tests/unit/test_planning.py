@@ -168,7 +168,7 @@ def test_tiers_that_are_none(tiers):
 
 def test_rows_of_another_engine_are_refused_before_values_are_read(monkeypatch):
     table = accord.table({"x": np.array([0.1, 0.9]), "y": np.ones(2), "e": np.array([0.1, 1.0])}, epsilon="e")
-    monkeypatch.setattr(type(table), "lends", False)
+    monkeypatch.setattr(type(table.reader), "lends", False)
     monkeypatch.setattr(type(table.reader), "summaries", None)  # levels may be read, values not
     with pytest.raises(SourceError, match="cannot be kept or left out one by one"):
         table.release(REGRESSION, "sample", t=1.0)

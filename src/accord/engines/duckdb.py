@@ -18,25 +18,23 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
-from threading import Event, Lock, Thread, current_thread, main_thread
+from threading import Lock
 from typing import Any, TypeVar
 
-import duckdb
 import numpy as np
 
 from accord.engines import duckdb_sources as sources
 from accord.engines.dialect import Dialect, StandardLiterals
+from accord.engines.duckdb_connection import OWN, patiently, quietly
 from accord.engines.duckdb_sources import ALIKE, GIVEN, Column
-from accord.engines.engine import SUPPORTED, Kind, tell
-from accord.errors import AccordError, SourceError
+from accord.engines.engine import SUPPORTED, Kind
+from accord.errors import SourceError
 
 _NAME = "accord_source"
 """What was given, with generated names of columns (names.py): all that other SQL sees."""
 _USED, _LITERAL = re.compile(r"\bc(\d+)\b"), re.compile(r"'(?:[^']|'')*'")
 _RELATIONS = Lock()
 _LENT = count()
-_POLL = 0.1
-"""Seconds between two looks at a query that runs."""
 _BITS = 31
 """NumPy has no 128-bit integers: wide numbers are fetched in three parts, the lower ones of so many bits."""
 _T = TypeVar("_T")
@@ -205,12 +203,12 @@ class DuckDB:
                 f"{name!r} has an ending that accord does not know. "
                 f"It reads {', '.join(sources.PARQUET + sources.CSV)} (CSV also as .gz and .zst)."
             )
-        sizes = _quietly(
+        sizes = quietly(
             repr(name), "Check the right to read it.", lambda: [Path(f).stat().st_size for f in paths]
         )
         if 0 in sizes:
             raise SourceError(f"{name!r} is empty. A table needs at least its column names.")
-        con = _OWN.connect()
+        con = OWN.connect()
 
         def open_files() -> dict[str, Column]:
             open_reader = sources.parquet_reader if suffix in sources.PARQUET else sources.csv_reader
@@ -218,7 +216,7 @@ class DuckDB:
             con.execute(f"CREATE TEMP VIEW {GIVEN} AS SELECT * FROM {reader}")
             return sources.described_columns(con, () if suffix in sources.PARQUET else None)
 
-        columns = _quietly(
+        columns = quietly(
             repr(name), f"Is it a whole {suffix[1:]} file, and are all files alike?", open_files
         )
 
@@ -253,7 +251,7 @@ class DuckDB:
             raise SourceError("reading a polars DataFrame needs pyarrow. Install accord[dataframes].")
         if any("\0" in name for name in frame.columns):  # polars would panic
             raise SourceError("the table has a column with the character NUL in its name. Rename it.")
-        return cls.arrow(_quietly("the table", f"A table is made from {SUPPORTED}.", frame.to_arrow))
+        return cls.arrow(quietly("the table", f"A table is made from {SUPPORTED}.", frame.to_arrow))
 
     @classmethod
     def arrow(cls, table: Any) -> DuckDB:
@@ -286,7 +284,7 @@ class DuckDB:
     @classmethod
     def frame(cls, frame: Any, names: Iterable[Any], untyped: Collection[str]) -> DuckDB:
         """Columns in memory, by their names; `untyped`: which of them have no type."""
-        con = _OWN.connect()
+        con = OWN.connect()
 
         def register() -> dict[str, Column]:
             con.register(GIVEN, frame)
@@ -294,7 +292,7 @@ class DuckDB:
             sources.need_own_names("the table", names, described)
             return sources.described_columns(con, untyped)
 
-        return cls("the table", con, _quietly("the table", f"A table is made from {SUPPORTED}.", register))
+        return cls("the table", con, quietly("the table", f"A table is made from {SUPPORTED}.", register))
 
     @classmethod
     def relation(cls, relation: Any) -> DuckDB:
@@ -303,12 +301,12 @@ class DuckDB:
             return {str(name): Column(str(kind), sources.kind_of(str(kind))) for name, kind in types}
 
         hint = "Is its connection open?"
-        described = _quietly("the relation", hint, columns)
+        described = quietly("the relation", hint, columns)
         if len({name.lower() for name in described}) < len(described) or len(described) < len(
             relation.columns
         ):
             raise SourceError(ALIKE.format("the relation"))
-        return cls("the relation", _OWN.connect(), described, relation=relation)
+        return cls("the relation", OWN.connect(), described, relation=relation)
 
     def fetch(self, sql: str, wide: Sequence[str] = ()) -> dict[str, Any]:
         if wide:
@@ -358,7 +356,9 @@ class DuckDB:
     def _asked(self, sql: str, hint: str, call: Callable[[], _T]) -> _T:
         """What a query gives; of a relation, with the columns that it uses streamed in."""
         with self._lock:
-            return _quietly(self.label, hint, lambda: self._patiently(lambda: self._with_rows(sql, call)))
+            return quietly(
+                self.label, hint, lambda: patiently(self._connection, lambda: self._with_rows(sql, call))
+            )
 
     def _with_rows(self, sql: str, call: Callable[[], _T]) -> _T:
         named = _USED.findall(_LITERAL.sub("''", sql))
@@ -379,42 +379,6 @@ class DuckDB:
             return call()
         finally:
             self._connection.unregister(_NAME)
-
-    def _patiently(self, call: Callable[[], _T]) -> _T:
-        """What `call` gives, while Ctrl-C stops the query at once and whoever watches is told how far it is.
-
-        DuckDB hears a signal only when a query has ended; so it runs in a thread of its own, and this one
-        waits.
-        """
-        connection = self._connection
-        if current_thread() is not main_thread():
-            return call()
-        outcome: list[Any] = []
-        done = Event()  # a join that Ctrl-C interrupts can take a running thread for finished
-
-        def run() -> None:
-            try:
-                outcome.extend((call(), None))
-            except BaseException as fault:
-                outcome.extend((None, fault))
-            done.set()
-
-        worker = Thread(target=run)
-        worker.start()
-        try:
-            while not done.wait(_POLL):
-                tell(connection.query_progress())
-            worker.join()
-        except BaseException:
-            connection.interrupt()
-            done.wait()
-            worker.join()
-            raise
-        answer: _T
-        answer, fault = outcome
-        if fault is not None:
-            raise fault
-        return answer
 
     @contextmanager
     def lend(self, columns: dict[str, Any]) -> Iterator[str]:
@@ -459,76 +423,3 @@ class _Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._relation.project(self._columns).__arrow_c_stream__(requested_schema)
-
-
-def _quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
-    """What `call` gives; an engine's error becomes a SourceError that tells nothing of the data."""
-    try:
-        return call()
-    except AccordError:
-        raise
-    except Exception as error:
-        fault = type(error).__name__
-        stopped = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
-    if stopped:
-        raise KeyboardInterrupt
-    raise SourceError(f"cannot read {label} ({fault}). {hint}")
-
-
-class _Own:
-    """accord's own database in memory.
-
-    Opening one takes 25 ms, another connection to it less than one; each table has a connection, and names of
-    its own.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._database: Any = None
-        self._inherited: list[Any] = []
-
-    def connect(self) -> Any:
-        """A new connection."""
-        with self._lock:
-            if self._database is None:
-                self._database = self._opened()
-            try:
-                return self._connected()
-            except (
-                duckdb.FatalException
-            ):  # a fault of the engine in another table has closed the database for good
-                self._database = self._opened()
-                return self._connected()
-
-    def forget(self) -> None:
-        """After a fork: the parent's threads are not here.
-
-        Its database is left alone, because closing it would wait for them.
-        """
-        self._inherited.append(self._database)
-        self._lock, self._database = Lock(), None
-
-    @staticmethod
-    def _opened() -> Any:
-        return duckdb.connect(
-            config={
-                "autoinstall_known_extensions": "false",
-                "perfect_ht_threshold": "20",  # small integers are grouped by index, without hashing
-                # types guessed from values would make a person's value decide what can be asked
-                "pandas_analyze_sample": "0",
-                # has the CSV reader cast text to numbers and fail on the first that is none
-                "disabled_optimizers": "type_pushdown",
-            }
-        )
-
-    def _connected(self) -> Any:
-        connection = self._database.cursor()
-        connection.execute(
-            "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
-        )  # kept, not printed
-        return connection
-
-
-_OWN = _Own()
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_OWN.forget)
