@@ -20,6 +20,7 @@ from accord import budget, noise, release
 from accord.budget import MICRO
 from accord.engines import gathering, shapes
 from accord.engines.duckdb import DuckDBDialect
+from accord.engines.names import SUM
 from accord.lab.simulation.noise import Seeded
 from accord.ledger import Ledger, books
 from accord.mechanisms import additive, pe, sample
@@ -194,7 +195,7 @@ def rows_of_a_person_without_a_limit(monkeypatch):
 
     def bad(dialect, encoding, is_read):
         is_rows = isinstance(encoding, Grid) and encoding.per_person == "rows"
-        return "__accord_sum_0__" if is_rows else good(dialect, encoding, is_read)
+        return SUM.format(0) if is_rows else good(dialect, encoding, is_read)
 
     monkeypatch.setattr(gathering, "cell", bad)
 
