@@ -20,6 +20,7 @@ import numpy as np
 from run import timed
 
 import accord
+from accord.ledger import charging
 
 QUERY = accord.mean("x", bounds=(0, 100))
 
@@ -30,7 +31,9 @@ def people(count: int, levels: int, first: int = 0) -> accord.Table:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--people", type=int, default=10_000_000)
     options.add_argument("--levels", type=int, default=1_000)
     options.add_argument("--past", type=int, default=2_000, help="how many releases the past has")
@@ -50,20 +53,28 @@ def main() -> None:
         measure(f"register {given.people:,} people", lambda: ledger.register(many, "many"), "60 s")
         measure(
             "tell whether they are still the same (in memory, so each time anew)",
-            lambda: many._fingerprint(ledger._secret()),
+            lambda: many.identity.fingerprint(ledger.books.secret),
         )
         ledger.register(few, "few")
         share = 0.9 / (given.past + 100)
-        plans = {name: table.plan(QUERY, "threshold", share=1e-5) for name, table in (("many", many), ("few", few))}
-        marks = {name: table._fingerprint(ledger._secret()) for name, table in (("many", many), ("few", few))}
+        plans = {
+            name: table.plan(QUERY, "threshold", share=1e-5) for name, table in (("many", many), ("few", few))
+        }
+        marks = {
+            name: table.identity.fingerprint(ledger.books.secret)
+            for name, table in (("many", many), ("few", few))
+        }
 
         def charge(name: str, table: accord.Table) -> None:
             """Reserve and book, without recognising the table again."""
-            table._fingerprint = lambda secret: marks[name]  # type: ignore[method-assign]
-            ledger._settle(ledger._reserve(table, plans[name]), [])
+            table.identity.fingerprint = lambda secret: marks[name]  # type: ignore[method-assign]
+            charging.settle(ledger.books, charging.reserve(ledger.books, table, plans[name]), [])
 
         measure(
-            f"charge {given.people:,} people in {given.levels:,} cohorts", lambda: charge("many", many), "50 ms", 20
+            f"charge {given.people:,} people in {given.levels:,} cohorts",
+            lambda: charge("many", many),
+            "50 ms",
+            20,
         )
         measure(f"charge {given.levels:,} people in as many cohorts", lambda: charge("few", few), "", 20)
         small = people(10, 10, first=2 * given.people + given.levels)
@@ -79,7 +90,9 @@ def main() -> None:
         measure("verify all of it", ledger.verify)
         other = people(given.people, given.levels, first=given.people // 2)
         measure(
-            f"register {given.people:,} people, half of them known", lambda: ledger.register(other, "other"), "60 s"
+            f"register {given.people:,} people, half of them known",
+            lambda: ledger.register(other, "other"),
+            "60 s",
         )
         measure(
             "release from what is left, matched person by person",

@@ -119,7 +119,10 @@ def on_postgres(count: int, url: str) -> None:
             mean = f"SELECT w, avg(x) FROM {name} GROUP BY w"
             timed("GROUP BY key (PostgreSQL)", lambda: connection.execute(mean).fetchall())
             print(f"-- {count:,} private groups")
-            steps(f"{url}{'&' if '?' in url and url[-1] not in '?&' else ''}table={name}", asked(keys, "count", "mean"))
+            steps(
+                f"{url}{'&' if '?' in url and url[-1] not in '?&' else ''}table={name}",
+                asked(keys, "count", "mean"),
+            )
         finally:
             connection.execute(f"DROP TABLE {name}")
 
@@ -127,7 +130,9 @@ def on_postgres(count: int, url: str) -> None:
 def levels(count: int) -> None:
     """A plan for as many levels, as a document and as text."""
     spec = accord.Spec.of(np.arange(1, count + 1) / 1e6)
-    plan = timed(f"plan of {count:,} levels (aim 1)", lambda: accord.plan(spec, accord.mean("x", bounds=(0, 1))))
+    plan = timed(
+        f"plan of {count:,} levels (aim 1)", lambda: accord.plan(spec, accord.mean("x", bounds=(0, 1)))
+    )
     document = timed("its description", lambda: json.dumps(plan.describe()))
     print(f"{'':<44}{len(document) / 1e3:>9.0f} kB")
     timed("its text", lambda: str(plan))
@@ -154,7 +159,10 @@ def ledger(count: int, url: str | None) -> None:
 
 
 def peak(aim: str = "") -> None:
-    print(f"{f'peak memory{aim}':<44}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>9.0f} MB", flush=True)
+    print(
+        f"{f'peak memory{aim}':<44}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>9.0f} MB",
+        flush=True,
+    )
 
 
 PARTS = ("groups", "levels", "ledger")
@@ -167,7 +175,9 @@ def main() -> None:
     parser.add_argument("--spark", action="store_true")
     parser.add_argument("--postgres", metavar="URL")
     parser.add_argument("--only", choices=PARTS)
-    parser.add_argument("--url", help="a PostgreSQL database for the ledger [default: SQLite in a temporary folder]")
+    parser.add_argument(
+        "--url", help="a PostgreSQL database for the ledger [default: SQLite in a temporary folder]"
+    )
     options = parser.parse_args()
     if options.spark:
         on_spark(options.keys)
@@ -183,7 +193,9 @@ def main() -> None:
     if asked != ("ledger",):
         peak()
     if "ledger" in asked:
-        process = multiprocessing.get_context("spawn").Process(target=ledger, args=(options.levels, options.url))
+        process = multiprocessing.get_context("spawn").Process(
+            target=ledger, args=(options.levels, options.url)
+        )
         process.start()
         process.join()
         raise SystemExit(process.exitcode)

@@ -82,8 +82,12 @@ def accord_() -> dict[str, Task]:
     counts = accord.count(by="region", keys=KEYS)
     return {
         "mean": lambda path, rows: accord.table(path, epsilon=EPSILON).release(query).value,
-        "user mean": lambda path, rows: accord.table(path, epsilon=EPSILON, user="person").release(query).value,
-        "count": lambda path, rows: [r["value"] for r in accord.table(path, epsilon=EPSILON).release(counts).value],
+        "user mean": lambda path, rows: (
+            accord.table(path, epsilon=EPSILON, user="person").release(query).value
+        ),
+        "count": lambda path, rows: [
+            r["value"] for r in accord.table(path, epsilon=EPSILON).release(counts).value
+        ],
     }
 
 
@@ -162,9 +166,9 @@ def diffprivlib() -> dict[str, Task]:
 
     return {
         "mean": lambda path, rows: float(tools.mean(incomes(path), epsilon=EPSILON, bounds=(LOW, HIGH))),
-        "count": lambda path, rows: tools.histogram(regions(path), epsilon=EPSILON, bins=10, range=(-0.5, 9.5))[
-            0
-        ].tolist(),
+        "count": lambda path, rows: tools.histogram(
+            regions(path), epsilon=EPSILON, bins=10, range=(-0.5, 9.5)
+        )[0].tolist(),
     }
 
 
@@ -178,7 +182,9 @@ def pydp() -> dict[str, Task]:
 
     def count(path: str, rows: int) -> list[int]:
         codes = regions(path)
-        return [Count(epsilon=EPSILON, dtype="int").quick_result(codes[codes == k].tolist()) for k in range(10)]
+        return [
+            Count(epsilon=EPSILON, dtype="int").quick_result(codes[codes == k].tolist()) for k in range(10)
+        ]
 
     return {"mean": mean, "count": count}
 
@@ -212,7 +218,13 @@ def pipelinedp() -> dict[str, Task]:
 
     def mean(path: str, rows: int) -> float:
         found = run(
-            column(path, "income"), pdp.Metrics.MEAN, lambda r: 0, lambda r: r[1], [0], min_value=LOW, max_value=HIGH
+            column(path, "income"),
+            pdp.Metrics.MEAN,
+            lambda r: 0,
+            lambda r: r[1],
+            [0],
+            min_value=LOW,
+            max_value=HIGH,
         )
         return float(found[0].mean)
 
@@ -229,14 +241,20 @@ def tumult() -> dict[str, Task]:
     from tmlt.analytics import AddOneRow, KeySet, PureDPBudget, QueryBuilder, Session
 
     spark = (
-        SparkSession.builder.master("local[*]").config("spark.driver.memory", "8g").config("spark.ui.enabled", "false")
+        SparkSession.builder.master("local[*]")
+        .config("spark.driver.memory", "8g")
+        .config("spark.ui.enabled", "false")
     )
     spark = spark.config("spark.sql.shuffle.partitions", "8").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
 
     def ask(path: str, column: str, query: Any) -> list[Any]:
         data, budget = spark.read.parquet(path).select(column), PureDPBudget(EPSILON)
-        return Session.from_dataframe(budget, "t", data, protected_change=AddOneRow()).evaluate(query, budget).collect()
+        return (
+            Session.from_dataframe(budget, "t", data, protected_change=AddOneRow())
+            .evaluate(query, budget)
+            .collect()
+        )
 
     def mean(path: str, rows: int) -> float:
         return float(ask(path, "income", QueryBuilder("t").average("income", LOW, HIGH))[0][0])
@@ -336,7 +354,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--only", choices=[p for p in PEERS if p != "duckdb"])
-    parser.add_argument("--tumult", default=str(HERE / ".venv-tumult/bin/python"), help="the Python that has Tumult")
+    parser.add_argument(
+        "--tumult", default=str(HERE / ".venv-tumult/bin/python"), help="the Python that has Tumult"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--work", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -376,7 +396,12 @@ def line(r: dict[str, Any]) -> str:
         return "–" if value is None else format(value, form)
 
     wrong = cell(r.get("rmse"), ".3g") + (f" ({r['releases']})" if r.get("rmse") is not None else "")
-    numbers = [cell(r.get("seconds"), ".3f"), cell(r.get("ratio"), ".1f"), cell(r.get("peak_mb"), ",.0f"), wrong]
+    numbers = [
+        cell(r.get("seconds"), ".3f"),
+        cell(r.get("ratio"), ".1f"),
+        cell(r.get("peak_mb"), ",.0f"),
+        wrong,
+    ]
     return "| " + " | ".join([r["task"], r["peer"], f"{r['rows']:,}", *numbers, r["remark"]]) + " |"
 
 

@@ -31,7 +31,9 @@ def make(rows: int, features: int) -> Path:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--rows", type=int, default=10_000_000)
     options.add_argument("--features", type=int, default=10)
     options.add_argument("--rounds", type=int, default=3)
@@ -52,7 +54,9 @@ def main() -> None:
         seconds = timed(lambda name=mechanism: people.release(query, name), given.rounds)  # type: ignore[misc]
         aim = "   aim 2" if mechanism == "affine" else ""
         print(f"regression by {mechanism:28} {seconds:8.2f} s   {seconds / floor:.2f} ×{aim}")
-    seconds = timed(lambda: accord.sample(lambda rows, epsilon: float(len(rows)), people, columns=["x0"]), given.rounds)
+    seconds = timed(
+        lambda: accord.sample(lambda rows, epsilon: float(len(rows)), people, columns=["x0"]), given.rounds
+    )
     print(
         f"rows kept at random, as an Arrow table     {seconds:8.2f} s   {given.rows / seconds / 1e6:.1f} million rows a second"
     )

@@ -78,11 +78,13 @@ def scans(rows: int, rounds: int) -> list[dict[str, object]]:
             ).fetchall(),
             "mean, levels read included": lambda: accord.table(path, epsilon="epsilon").release(query),
             "mean, Spec known": lambda: known.release(query),
-            "count with a condition, Spec known": lambda: known.release(accord.count(where="income >= 50000")),
-            "histogram of 5 cells, Spec known": lambda: known.release(cells),
-            "median among 65,537 points, levels read included": lambda: accord.table(path, epsilon="epsilon").release(
-                median
+            "count with a condition, Spec known": lambda: known.release(
+                accord.count(where="income >= 50000")
             ),
+            "histogram of 5 cells, Spec known": lambda: known.release(cells),
+            "median among 65,537 points, levels read included": lambda: accord.table(
+                path, epsilon="epsilon"
+            ).release(median),
             "median among 65,537 points, Spec known": lambda: known.release(median),
         },
         rounds,

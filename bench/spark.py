@@ -32,13 +32,19 @@ def main() -> None:
     spark.sparkContext.setLogLevel("ERROR")
     frame = spark.read.parquet(str(path))
     frame.createOrReplaceTempView("visits")
-    rows, people = accord.table(frame, epsilon="epsilon"), accord.table(frame, epsilon="epsilon", user="person")
+    rows, people = (
+        accord.table(frame, epsilon="epsilon"),
+        accord.table(frame, epsilon="epsilon", user="person"),
+    )
     rows.spec()
     people.spec()
     query = accord.mean("spent", bounds=(0, 200))
     clipped = "avg(least(greatest(spent, 0D), 200D))"
     pairs = {
-        "mean": (f"SELECT epsilon, {clipped} FROM visits GROUP BY epsilon", lambda: rows.release(query, "affine")),
+        "mean": (
+            f"SELECT epsilon, {clipped} FROM visits GROUP BY epsilon",
+            lambda: rows.release(query, "affine"),
+        ),
         "mean by region": (
             f"SELECT epsilon, region, {clipped} FROM visits GROUP BY epsilon, region",
             lambda: rows.release(accord.mean("spent", bounds=(0, 200), by="region", keys=KEYS), "affine"),

@@ -24,7 +24,7 @@ from scipy import stats
 
 from accord.budget import to_micro
 from accord.lab.audit import exact, replay
-from accord.lab.audit.cases import NEIGHBORS, STATISTICS, peoples
+from accord.lab.audit.cases import NEIGHBORS, STATISTICS, chances, keeping, peoples
 from accord.lab.audit.laws import Added, law
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import ALL
@@ -221,9 +221,7 @@ def replayed(pair, noise):
             lost += sum(abs(a - b) for a, b in zip(one, other, strict=True)) / scale
         else:
             lost += float(np.abs(_logs(one, scale) - _logs(other, scale)).max())
-    return (
-        replay.amplified(pair.plan, pair.level, float(lost)) if pair.plan.calibration.keep is not None else float(lost)
-    )
+    return float(lost) if keeping(pair.plan) is None else replay.amplified(pair.plan, pair.level, float(lost))
 
 
 def _logs(scores, scale):
@@ -278,15 +276,16 @@ def _law(run):
     if len(run.args) < 4:
         return law(run)
     _, plan, tiny, people = run.args
-    chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
     levels = [level for level, who in zip(people.numbers, tiny, strict=True) if who is not None]
-    return law(run, [chances[int(to_micro(level))] for level in levels])
+    return law(run, [chances(plan)[int(to_micro(level))] for level in levels])
 
 
 def _sampled(made, runs, rng):
     """Outputs of a law, one row each: noisy integers in units of their scale, and choices."""
     counts = rng.multinomial(runs, np.array(made.weights) / sum(made.weights))
-    parts = [np.stack([_many(d, n, rng) for d in part], axis=1) for part, n in zip(made.parts, counts, strict=True)]
+    parts = [
+        np.stack([_many(d, n, rng) for d in part], axis=1) for part, n in zip(made.parts, counts, strict=True)
+    ]
     return rng.permutation(np.concatenate(parts))
 
 

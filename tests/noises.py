@@ -1,4 +1,7 @@
-"""Noises for tests: put in at the seam `release._answer` or a mechanism's `answer`; and the randomness that `accord.noise` has in tests (conftest.py)."""
+"""Noises for tests: put in at the seam `accord.release.answer`, or given to a mechanism's method.
+
+And the randomness that `accord.noise` has in tests (conftest.py).
+"""
 
 import os
 from fractions import Fraction

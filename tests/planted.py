@@ -10,26 +10,34 @@ import textwrap
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from threading import Condition
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from accord import budget, noise, release, tables
+from accord import budget, noise
 from accord.budget import MICRO
-from accord.engines import gather
-from accord.engines.sql import SQL
+from accord.engines import gathering, shapes
+from accord.engines.duckdb import DuckDBDialect
+from accord.engines.names import SUM
 from accord.lab.simulation.noise import Seeded
-from accord.ledger import Ledger, books
-from accord.levels import Levels
+from accord.ledger import charging
 from accord.mechanisms import additive, pe, sample
-from accord.planning import Calibration, Plan
-from accord.statistics import Histogram, Mean, OnGrid
-from accord.statistics.means import Rows
-from accord.statistics.order import spending
-from accord.workloads import parts_of
+from accord.mechanisms.record import Calibration
+from accord.people import arranging
+from accord.people.levels import Levels
+from accord.people.reader import TableReader
+from accord.people.table import Table
+from accord.planning import Plan
+from accord.release import answer as answering
+from accord.statistics import Grid
+from accord.statistics.histogram import CellsTarget
+from accord.statistics.quantile import spending
 
+releasing = import_module("accord.release.release")
+"""Where releases take their noise from, and are carried out."""
 PLANTED = {}
 
 
@@ -46,16 +54,20 @@ def everywhere(monkeypatch, original, bad):
             monkeypatch.setattr(module, original.__name__, bad)
 
 
-def noisier(query, summary, c, noise, scale):
-    """`additive._noisy` with another scale."""
-    sums = [s + noise.laplace(Fraction(scale)) for s in summary.weighted(c)[: 1 if query.complement else None]]
-    return [sums[0], budget.total_of(c, summary.people) - sums[0]] if query.complement else sums
+def noisier(target, summary, c, noise, scale):
+    """`additive.noisy_sums` with another scale."""
+    total = budget.total_of(c, summary.people)
+    sums = target.sums(summary.weighted(c), total)
+    noisy = [s + noise.laplace(Fraction(scale)) for s in sums[: 1 if target.complementary else None]]
+    return [noisy[0], total - noisy[0]] if target.complementary else noisy
 
 
 @bug
 def noise_scale_halved(monkeypatch):
     monkeypatch.setattr(
-        additive, "_noisy", lambda s, c, q, n: noisier(q, s, c, n, Fraction(MICRO * q.span * q.reach, 2))
+        additive,
+        "noisy_sums",
+        lambda s, c, target, n: noisier(target, s, c, n, Fraction(MICRO * target.sensitivity, 2)),
     )
 
 
@@ -65,8 +77,11 @@ def noise_scale_halved_in_the_sampler(monkeypatch):
     good = "t, s = scale.numerator, scale.denominator"
     assert good in text
     copy = ModuleType("accord.noise")
-    exec(compile(text.replace(good, "t, s = scale.numerator, 2 * scale.denominator"), "noise", "exec"), vars(copy))
-    monkeypatch.setattr(release, "SECURE", copy.SECURE)
+    exec(
+        compile(text.replace(good, "t, s = scale.numerator, 2 * scale.denominator"), "noise", "exec"),
+        vars(copy),
+    )
+    monkeypatch.setattr(releasing, "SECURE", copy.SECURE)
 
 
 @bug
@@ -100,14 +115,20 @@ def sampled_count_as_the_denominator(monkeypatch):
 
     good = sample.thin
     monkeypatch.setattr(sample, "thin", thin)
-    monkeypatch.setattr(sample, "expected", lambda calibration, summary: Fraction(max(1, int(kept[-1].sum()))))
+    monkeypatch.setattr(
+        sample, "expected", lambda calibration, summary: Fraction(max(1, int(kept[-1].sum())))
+    )
 
 
 def naive_scores(levels, points, level, people, p, size):
     """[J]'s words taken literally: the rank of r is the number of people below it, and the change is of so many people on the other side."""
     n = int(people.sum())
     m = min(int(p * n), n - 1)
-    people = [(int(x), int(levels[j])) for x, j, count in zip(points, level, people, strict=True) for _ in range(count)]
+    people = [
+        (int(x), int(levels[j]))
+        for x, j, count in zip(points, level, people, strict=True)
+        for _ in range(count)
+    ]
     scores = []
     for r in range(size):
         below = sorted(level for x, level in people if x < r)
@@ -123,78 +144,85 @@ def rank_of_pe_read_naively_under_ties(monkeypatch):
 
 @bug
 def sensitivity_of_the_larger_bound_under_replace(monkeypatch):
-    def bad(summary, c, query, noise):
-        larger = max(abs(query.low), abs(query.high)) / query.step if isinstance(query, Mean) else query.span
-        return noisier(query, summary, c, noise, MICRO * larger * query.reach)
+    def bad(summary, c, target, noise):
+        grid = target.query.encoding
+        larger = (
+            max(abs(grid.low), abs(grid.high)) / grid.step if isinstance(grid, Grid) else target.sensitivity
+        )
+        return noisier(target, summary, c, noise, MICRO * larger)
 
-    monkeypatch.setattr(additive, "_noisy", bad)
+    monkeypatch.setattr(additive, "noisy_sums", bad)
 
 
 @bug
 def histogram_noise_for_one_cell(monkeypatch):
-    monkeypatch.setattr(Histogram, "reach", property(lambda self: 1))
+    monkeypatch.setattr(CellsTarget, "sensitivity", property(lambda self: 1))
 
 
 @bug
 def a_float_sum(monkeypatch):
-    kinds = [SQL, *SQL.__subclasses__()]
-    for kind in (k for k in kinds if "added" in vars(k)):
-        monkeypatch.setattr(kind, "added", lambda self, x: f"CAST(SUM(CAST({x} AS DOUBLE)) AS HUGEINT)")
+    monkeypatch.setattr(DuckDBDialect, "sum", lambda self, x: f"CAST(SUM(CAST({x} AS DOUBLE)) AS HUGEINT)")
 
 
 @bug
 def a_seeded_generator(monkeypatch):
-    monkeypatch.setattr(release, "SECURE", Seeded(np.random.default_rng(0)))
+    monkeypatch.setattr(releasing, "SECURE", Seeded(np.random.default_rng(0)))
 
 
 @bug
 def midpoint_decided_from_the_data(monkeypatch):
-    good = tables.Table.plan
+    good = Table.plan
 
     def bad(self, query, *args, **how):
         plan = good(self, query, *args, **how)
-        mean = self._engine.fetch(f"SELECT COALESCE(AVG(x), 0) AS mean FROM {self._engine.source} AS everyone")["mean"]
+        engine = self.reader.engine
+        mean = engine.fetch(f"SELECT COALESCE(AVG(x), 0) AS mean FROM {engine.source} AS everyone")["mean"]
         if float(mean[0]) >= 0:
             return plan
         nobody = np.zeros(plan.spec.micro.size)
         return replace(
-            plan, mechanism="midpoint", calibration=Calibration(nobody.astype(np.int64), nobody, 0.0, "not worth it")
+            plan,
+            mechanism="midpoint",
+            calibration=Calibration(nobody.astype(np.int64), nobody, 0.0, "not worth it"),
         )
 
-    monkeypatch.setattr(tables.Table, "plan", bad)
+    monkeypatch.setattr(Table, "plan", bad)
 
 
 @bug
 def exact_size_of_a_group_leaks(monkeypatch):
-    good = release._draw
+    good = answering.answer
 
-    def bad(decided, summaries, *noise):
-        value, found = good(decided, summaries, *noise)
+    def bad(decided, summaries, noise):
+        value, released = good(decided, summaries, noise)
         if summaries is None:
-            return value, found
-        return [row | {"people": int(s.amount.sum())} for row, s in zip(value, summaries, strict=True)], found
+            return value, released
+        return [
+            row | {"people": int(s.amount.sum())} for row, s in zip(value, summaries, strict=True)
+        ], released
 
-    monkeypatch.setattr(release, "_draw", bad)
+    everywhere(monkeypatch, good, bad)
 
 
 @bug
 def missing_values_are_not_counted(monkeypatch):
-    good = SQL.by_level
+    good = shapes.by_level
 
-    def bad(self, source, *args):
-        return good(self, f"(SELECT * FROM {source} AS everyone WHERE NOT isnan(x))", *args)
+    def bad(dialect, source, *args):
+        return good(dialect, f"(SELECT * FROM {source} AS everyone WHERE NOT isnan(x))", *args)
 
-    monkeypatch.setattr(SQL, "by_level", bad)
+    monkeypatch.setattr(shapes, "by_level", bad)
 
 
 @bug
 def rows_of_a_person_without_a_limit(monkeypatch):
-    good = gather.cell
-    monkeypatch.setattr(
-        gather,
-        "cell",
-        lambda sql, query, read: "__accord_sum_0__" if isinstance(query, Rows) else good(sql, query, read),
-    )
+    good = gathering.cell
+
+    def bad(dialect, encoding, is_read):
+        is_rows = isinstance(encoding, Grid) and encoding.per_person == "rows"
+        return SUM.format(0) if is_rows else good(dialect, encoding, is_read)
+
+    monkeypatch.setattr(gathering, "cell", bad)
 
 
 @bug
@@ -205,21 +233,24 @@ def people_kept_too_often(monkeypatch):
 
 @bug
 def opted_out_people_are_read(monkeypatch):
-    monkeypatch.setattr(Levels, "read", "TRUE")
+    monkeypatch.setattr(Levels, "is_read", "TRUE")
     good = budget.to_micro
     everywhere(monkeypatch, good, lambda levels: np.maximum(good(levels), 1))
 
 
 @bug
 def half_of_a_charge_is_booked(monkeypatch):
-    good = Ledger._reserve
+    good = charging.reserve_all
 
-    def bad(self, table, plan):
-        if isinstance(plan, Plan):
-            plan = replace(plan, calibration=replace(plan.calibration, charges=plan.calibration.charges // 2))
-        return good(self, table, plan)
+    def halved(plan):
+        if plan.choice is None:
+            return plan
+        return plan.with_choice(calibration=replace(plan.calibration, charges=plan.calibration.charges // 2))
 
-    monkeypatch.setattr(Ledger, "_reserve", bad)
+    def bad(books, asked):
+        return good(books, [(table, halved(plan)) for table, plan in asked])
+
+    monkeypatch.setattr(charging, "reserve_all", bad)
 
 
 def changed(monkeypatch, owner, name, good, bad):
@@ -239,14 +270,13 @@ SECURE = type(noise.SECURE)
 
 @bug
 def laxest_level_of_a_persons_rows(monkeypatch):
-    changed(monkeypatch, gather, "gathered", 'f"MIN({level})', 'f"MAX({level})')
+    changed(monkeypatch, gathering, "gathered", 'f"MIN({level})', 'f"MAX({level})')
 
 
 @bug
 def chances_of_another_level(monkeypatch):
-    changed(
-        monkeypatch, tables.Table, "_thinned", "chances[np.searchsorted(spec.micro, micro[known])]", "chances.max()"
-    )
+    good = "chances[np.searchsorted(spec.micro, micro[has_chance])]"
+    changed(monkeypatch, TableReader, "_kept", good, "chances.max()")
 
 
 @bug
@@ -256,17 +286,18 @@ def random_words_of_half_the_size(monkeypatch):
 
 @bug
 def an_algorithm_is_told_twice_its_budget(monkeypatch):
-    changed(monkeypatch, release, "_run", "else 2)", "else 1)")
+    changed(monkeypatch, answering, "run", "calibration.t * plan.relation.inner", "calibration.t")
 
 
 @bug
 def exact_size_in_the_interval(monkeypatch):
+    exact = "tuple(Fraction(int(sum(s.amount))) for s in summaries(table.reader, plan, noise) or [] for _ in released)"
     changed(
         monkeypatch,
-        release,
-        "_carry_out_one",
-        "tuple(found))",
-        "tuple(Fraction(int(sum(s.amount))) for s in _read(table, decided, noise=noise) or [] for _ in found))",
+        releasing,
+        "carry_out",
+        "return Release(plan, value, datetime.now(UTC), released)",
+        f"return Release(plan, value, datetime.now(UTC), {exact})",
     )
 
 
@@ -278,7 +309,7 @@ def share_rounded_up(monkeypatch):
 @bug
 def one_draw_for_all_cells(monkeypatch):
     changed(
-        monkeypatch, additive, "_noisy", "return [s + noise.laplace(scale) for s in sums]",
+        monkeypatch, additive, "noisy_sums", "return [s + noise.laplace(scale) for s in sums]",
         "z = noise.laplace(scale)\n    return [s + z for s in sums]",
     )  # fmt: skip
 
@@ -286,51 +317,52 @@ def one_draw_for_all_cells(monkeypatch):
 @bug
 def drawn_again_below_zero(monkeypatch):
     changed(
-        monkeypatch, additive, "_noisy", "[s + noise.laplace(scale) for s in sums]",
+        monkeypatch, additive, "noisy_sums", "[s + noise.laplace(scale) for s in sums]",
         "[max(s + noise.laplace(scale), 0) or s + noise.laplace(scale) for s in sums]",
     )  # fmt: skip
 
 
 @bug
 def large_scales_cut_to_32_bits(monkeypatch):
-    changed(monkeypatch, SECURE, "laplace", "u = secrets.randbelow(t)", "u = secrets.randbelow(min(t, 2**32))")
+    changed(
+        monkeypatch, SECURE, "laplace", "u = secrets.randbelow(t)", "u = secrets.randbelow(min(t, 2**32))"
+    )
 
 
 @bug
 def the_tail_of_the_noise_cut_off(monkeypatch):
-    changed(monkeypatch, SECURE, "laplace", "while _exp_coin(1, 1):", "while v < 8 and _exp_coin(1, 1):")
+    changed(monkeypatch, SECURE, "laplace", "while exp_coin(1, 1):", "while v < 8 and exp_coin(1, 1):")
 
 
 @bug
 def a_choice_without_its_coin(monkeypatch):
-    changed(monkeypatch, SECURE, "choose", "if _exp_coin(int(gaps[run]) % scale, scale):", "if True:")
+    changed(monkeypatch, SECURE, "choose", "if exp_coin(int(gaps[run]) % scale, scale):", "if True:")
 
 
 @bug
 def values_below_the_upper_bound_go_beyond_it(monkeypatch):
-    monkeypatch.setattr(OnGrid, "inverse", property(lambda self: 1.01 / float(self.step)))
+    monkeypatch.setattr(Grid, "inverse", property(lambda self: 1.01 / float(self.step)))
 
 
 @bug
 def people_outside_the_roster_are_read(monkeypatch):
     changed(
-        monkeypatch, tables.Table, "_summarise", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
+        monkeypatch, arranging, "arranged", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
     )  # fmt: skip
     changed(
-        monkeypatch, tables.Table, "_summed", "np.searchsorted(spec.micro, micro)",
+        monkeypatch, arranging, "_of_rows", "np.searchsorted(spec.micro, micro)",
         "np.minimum(np.searchsorted(spec.micro, micro), spec.micro.size - 1)",
     )  # fmt: skip
 
 
 @bug
 def a_person_in_two_public_groups(monkeypatch):
-    changed(monkeypatch, tables.Table, "_groups", "if several:", "if False:")
+    changed(monkeypatch, TableReader, "_refuse_people_of_several_groups", "if several:", "if False:")
 
 
 @bug
 def only_one_question_of_a_workload_is_booked(monkeypatch):
-    good = books._charges
-    everywhere(monkeypatch, good, lambda plan: good(parts_of(plan)[0]))
+    changed(monkeypatch, charging, "_charge", "plan.spec, plan.cost", "plan.spec, plan.parts[0].cost")
 
 
 # ---- the noise, and where it comes from ------------------------------------------------------------------------------
@@ -430,8 +462,8 @@ def differences_of_scores_beyond_64_bits(monkeypatch):
 
 @bug
 def a_size_at_the_whole_charge_beside_a_choice(monkeypatch):
-    def bad(ps, neighbors, sized):
-        good = spending(ps, neighbors, sized)
-        return replace(good, size=Fraction(1)) if sized else good
+    def bad(ps, relation, tells_size):
+        good = spending(ps, relation, tells_size)
+        return replace(good, size=Fraction(1)) if tells_size else good
 
     everywhere(monkeypatch, spending, bad)

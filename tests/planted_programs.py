@@ -6,15 +6,18 @@ from dataclasses import replace
 import numpy as np
 from planted import changed, everywhere
 
-from accord import receipt, release, tables
 from accord.budget import PUBLIC
-from accord.engines import duckdb, gather
-from accord.engines.sql import SQL
+from accord.engines import duckdb_connection, duckdb_sources, gathering, keeping
+from accord.engines.duckdb import DuckDBDialect
+from accord.engines.shapes import meeting
 from accord.ledger import cohorts
-from accord.levels import Levels, Strictest
 from accord.mechanisms import regression
+from accord.people.levels import Levels, Strictest
+from accord.people.reader import TableReader
+from accord.release import answer as answering
+from accord.release import receipt
 from accord.report import text
-from accord.statistics import parts
+from accord.statistics import groups
 
 PLANTED = {}
 
@@ -28,63 +31,67 @@ def bug(function):
 @bug
 def a_level_is_taken_for_a_chance(monkeypatch):
     """As it was: with many levels, the chance had a name that a person's level had already."""
-    changed(monkeypatch, SQL, "kept", "WHERE {LENT_WORD} < k_chance", "WHERE {LENT_WORD} < 9000000000000000000")
+    changed(
+        monkeypatch,
+        keeping,
+        "kept",
+        "WHERE {LENT_WORD} < k_chance",
+        "WHERE {LENT_WORD} < 9000000000000000000",
+    )
 
 
 @bug
 def who_lacks_a_value_is_public(monkeypatch):
-    changed(monkeypatch, parts, "part_of", "if has_value is not None and is_public:", "if False:")
+    changed(monkeypatch, groups, "part_of", "if has_value is not None and is_public:", "if False:")
 
 
 @bug
 def one_missing_value_changes_what_kind_a_column_is(monkeypatch):
-    monkeypatch.setattr(duckdb, "_is_untyped", lambda values: np.asarray(values).dtype.kind == "O")
+    monkeypatch.setattr(duckdb_sources, "is_untyped", lambda values: np.asarray(values).dtype.kind == "O")
 
 
 @bug
 def text_among_numbers_makes_a_release_fail(monkeypatch):
-    monkeypatch.setattr(SQL, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
+    monkeypatch.setattr(DuckDBDialect, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
 
 
 @bug
 def an_error_of_the_engine_is_passed_on(monkeypatch):
     """Of dates that no timestamp can hold."""
-    changed(monkeypatch, duckdb, "_quietly", "fault = type(error).__name__", "fault = str(error)")
-    monkeypatch.setattr(SQL, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
+    changed(monkeypatch, duckdb_connection, "quietly", "fault = type(error).__name__", "fault = str(error)")
+    monkeypatch.setattr(DuckDBDialect, "attempt", lambda self, x, kind: f"CAST({x} AS {kind})")
 
 
 @bug
 def a_log_tells_a_sum(monkeypatch):
-    good = tables.Table._aggregate
+    good = TableReader.aggregate
 
     def bad(self, *args, **options):
         found = good(self, *args, **options)
-        logging.getLogger("accord.tables").debug("read %s", [list(s.amount) for s in found])
+        logging.getLogger("accord.people.reader").debug("read %s", [list(s.amount) for s in found])
         return found
 
-    monkeypatch.setattr(tables.Table, "_aggregate", bad)
+    monkeypatch.setattr(TableReader, "aggregate", bad)
 
 
 @bug
 def a_text_tells_how_many_were_read(monkeypatch):
     """Under add-remove that is private."""
-    good, seen = release._draw, []
+    good, seen = answering.answer, []
 
-    def draw(plan, summary, noise=None):
-        for one in summary if isinstance(summary, list) else [summary]:
-            if one is not None:
-                seen.append(int(np.asarray(one.amount != 0).sum()))
-        return good(plan, summary, noise)
+    def answer(plan, summaries, noise):
+        seen.extend(int(np.asarray(one.amount != 0).sum()) for one in summaries or ())
+        return good(plan, summaries, noise)
 
     told = text.release_text
-    monkeypatch.setattr(release, "_draw", draw)
+    everywhere(monkeypatch, good, answer)
     monkeypatch.setattr(text, "release_text", lambda made: f"{told(made)}\n{seen[-1:]}")
 
 
 @bug
 def noise_is_used_twice(monkeypatch):
     """What was drawn for a scale once is added to everything that has it."""
-    good, drawn = release._draw, {}
+    good, drawn = answering.answer, {}
 
     class Again:
         def __init__(self, noise):
@@ -98,10 +105,7 @@ def noise_is_used_twice(monkeypatch):
         def __getattr__(self, name):
             return getattr(self.noise, name)
 
-    def draw(plan, summary, noise=None):
-        return good(plan, summary, Again(noise or release.SECURE))
-
-    monkeypatch.setattr(release, "_draw", draw)
+    everywhere(monkeypatch, good, lambda plan, summaries, noise: good(plan, summaries, Again(noise)))
 
 
 @bug
@@ -123,7 +127,7 @@ def the_laxest_of_a_persons_tables_counts(monkeypatch):
         np.maximum.at(level, np.searchsorted(numbers, members.cohort), members.level)
         return level
 
-    monkeypatch.setattr(cohorts, "_lowest", highest)
+    monkeypatch.setattr(cohorts, "lowest_level", highest)
 
 
 @bug
@@ -159,10 +163,10 @@ def cross_products_are_left_out_of_the_sensitivity(monkeypatch):
     """Of regressions with several features."""
     good = regression.sensitivity
 
-    def bad(query, neighbors):
+    def bad(query, relation):
         entries = query.encoding.products
         crossed = sum(getattr(regression.weights_for(query.codes), e.kind) for e in entries if e.kind == "xx")
-        return max(good(query, neighbors) - 2 * crossed, good(query, neighbors) / 4)
+        return max(good(query, relation) - 2 * crossed, good(query, relation) / 4)
 
     monkeypatch.setattr(regression, "sensitivity", bad)
 
@@ -170,44 +174,46 @@ def cross_products_are_left_out_of_the_sensitivity(monkeypatch):
 @bug
 def rows_of_one_person_are_kept_one_by_one(monkeypatch):
     """Of an algorithm of one's own: somebody with five rows counts five times."""
-    monkeypatch.setattr(SQL, "alone", lambda self, source, user, kind: f"(SELECT * FROM {source})")
+    monkeypatch.setattr(
+        keeping, "single_row_people", lambda dialect, source, user, kind: f"(SELECT * FROM {source})"
+    )
 
 
 @bug
 def json_tells_the_exact_answer(monkeypatch):
     """On the command line alone."""
-    good, seen = release._draw, []
+    good, seen = answering.answer, []
 
-    def draw(plan, summary, noise=None):
-        for one in summary if isinstance(summary, list) else [summary]:
-            if one is not None:
-                seen.append(int(sum(one.amount.tolist())))
-        return good(plan, summary, noise)
+    def answer(plan, summaries, noise):
+        seen.extend(int(sum(one.amount.tolist())) for one in summaries or ())
+        return good(plan, summaries, noise)
 
     told = receipt.to_json
-    monkeypatch.setattr(release, "_draw", draw)
+    everywhere(monkeypatch, good, answer)
     monkeypatch.setattr(receipt, "to_json", lambda document: told({**document, "sum": seen[-1:]}))
 
 
 @bug
 def the_level_of_a_public_group_is_that_of_its_rows(monkeypatch):
     """Somebody's strictest row lies outside of the group."""
-    good = gather.gathered
+    good = gathering.gathered
 
-    def bad(sql, source, user, level, query, columns, part="0", within=None, group=None):
-        own = within if group is None else f"({group}) IS NOT NULL"
-        inside = source if own is None else sql.within(source, own)
-        return good(sql, inside, user, level, query, columns, part, within, group)
+    def bad(dialect, source, user, level, encoding, columns, part="0", condition=None, group=None):
+        own = condition if group is None else f"({group}) IS NOT NULL"
+        inside = source if own is None else meeting(source, own)
+        return good(dialect, inside, user, level, encoding, columns, part, condition, group)
 
-    monkeypatch.setattr(gather, "gathered", bad)
+    monkeypatch.setattr(gathering, "gathered", bad)
 
 
 @bug
 def letters_are_not_composed(monkeypatch):
     """é and e with an accent are two people."""
-    good = SQL.identity
+    good = DuckDBDialect.identity
     monkeypatch.setattr(
-        SQL, "identity", lambda self, user, kind: good(self, user, kind).replace("nfc_normalize", "trim")
+        DuckDBDialect,
+        "identity",
+        lambda self, user, kind: good(self, user, kind).replace("nfc_normalize", "trim"),
     )
 
 

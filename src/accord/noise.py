@@ -1,34 +1,40 @@
 """Exact noise on integers: the only source of randomness of a release. It has no seed.
 
-`laplace(scale)` draws an integer x with probability proportional to exp(−|x|/scale), exactly, for any positive rational
-scale. No float takes part, so no rounding can make an output possible for one table and impossible for its neighbor.
+`laplace(scale)` draws an integer x with probability proportional to exp(−|x|/scale), exactly, for any
+positive rational scale. No float takes part, so no rounding can make an output possible for one table and
+impossible for its neighbor.
 
-The argument, after Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020), section 5.
-Let scale = t/s in lowest terms.
+The argument, after Canonne, Kamath and Steinke, "The Discrete Gaussian for Differential Privacy" (2020),
+section 5. Let scale = t/s in lowest terms.
 
-1. *A coin that shows heads with probability exp(−g), 0 ≤ g ≤ 1.* Toss coins with probabilities g/1, g/2, g/3, … until the
-   first tail, at toss K. Then P(K > k) = g^k/k!, so P(K odd) = Σ_j (−g)^j/j! = exp(−g). With g = a/b, a coin with
-   probability a/(b·k) is the event "a uniform integer below b·k is less than a". The coin's only input is uniform integers.
-2. *A geometric variable X ≥ 0 with P(X = x) ∝ exp(−x/t).* Write x = u + t·v with 0 ≤ u < t. Then exp(−x/t) = exp(−u/t)·exp(−1)^v,
-   a product, so u and v are independent: u is uniform on 0…t−1, kept with probability exp(−u/t), else drawn again; v is the
-   number of heads of a coin with probability exp(−1) before its first tail.
-3. *Coarser steps.* Y = ⌊X/s⌋ has P(Y = y) ∝ exp(−y·s/t) = exp(−y/scale), because each y collects s consecutive x.
+1. *A coin that shows heads with probability exp(−g), 0 ≤ g ≤ 1.* Toss coins with probabilities g/1, g/2, g/3,
+   … until the first tail, at toss K. Then P(K > k) = g^k/k!, so P(K odd) = Σ_j (−g)^j/j! = exp(−g). With g =
+   a/b, a coin with probability a/(b·k) is the event "a uniform integer below b·k is less than a". The coin's
+   only input is uniform integers.
+2. *A geometric variable X ≥ 0 with P(X = x) ∝ exp(−x/t).* Write x = u + t·v with 0 ≤ u < t. Then exp(−x/t) =
+   exp(−u/t)·exp(−1)^v, a product, so u and v are independent: u is uniform on 0…t−1, kept with probability
+   exp(−u/t), else drawn again; v is the number of heads of a coin with probability exp(−1) before its first
+   tail.
+3. *Coarser steps.* Y = ⌊X/s⌋ has P(Y = y) ∝ exp(−y·s/t) = exp(−y/scale), because each y collects s
+   consecutive x.
 4. *Two sides.* A fair sign, drawing everything again for −0, gives P(x) ∝ exp(−|x|/scale) on all integers.
 
-For integers S and S′ that differ by at most d, P(S + x = z)/P(S′ + x = z) = exp((|z−S′| − |z−S|)/scale) ≤ exp(d/scale) for every z:
-that is the whole privacy argument of the additive mechanisms.
+For integers S and S′ that differ by at most d, P(S + x = z)/P(S′ + x = z) = exp((|z−S′| − |z−S|)/scale) ≤
+exp(d/scale) for every z: that is the whole privacy argument of the additive mechanisms.
 
-`choose(scores, scale)` draws an index i with probability proportional to exp(score_i/scale), exactly (the exponential mechanism).
-With g_i = (max score − score_i)/scale ≥ 0, split g_i = m_i + f_i into a whole part and a rest below 1. A whole part m is drawn with
-probability ∝ n_m·exp(−m), n_m being the number of indices that have it; then one of them, uniformly; it is kept with probability
-exp(−f_i) ≥ 1/e, by the coin above, else all is drawn again. So index i is drawn with probability ∝ n_m·exp(−m)·(1/n_m)·exp(−f_i) = exp(−g_i).
-Neighboring indices with one score have one m and one f: they are looked at together, as a run, and the uniform index tells which run it is in.
-The whole part is drawn by inverting its distribution function with interval arithmetic: a uniform number of which only the first bits
-are drawn is compared with bounds of exp(−m) from `decimal`, whose exp is correctly rounded; where the bounds do not decide, more bits are
-drawn and the bounds made tighter. No decision ever rests on a rounded number.
+`choose(scores, scale)` draws an index i with probability proportional to exp(score_i/scale), exactly (the
+exponential mechanism). With g_i = (max score − score_i)/scale ≥ 0, split g_i = m_i + f_i into a whole part
+and a rest below 1. A whole part m is drawn with probability ∝ n_m·exp(−m), n_m being the number of indices
+that have it; then one of them, uniformly; it is kept with probability exp(−f_i) ≥ 1/e, by the coin above,
+else all is drawn again. So index i is drawn with probability ∝ n_m·exp(−m)·(1/n_m)·exp(−f_i) = exp(−g_i).
+Neighboring indices with one score have one m and one f: they are looked at together, as a run, and the
+uniform index tells which run it is in. The whole part is drawn by inverting its distribution function with
+interval arithmetic: a uniform number of which only the first bits are drawn is compared with bounds of
+exp(−m) from `decimal`, whose exp is correctly rounded; where the bounds do not decide, more bits are drawn
+and the bounds made tighter. No decision ever rests on a rounded number.
 
-Uniform integers come from `secrets`, that is, from the operating system. The running time depends on the draw (not on the
-data); whoever can time a single draw is outside the threat model (docs/guarantees.md).
+Uniform integers come from `secrets`, that is, from the operating system. The running time depends on the draw
+(not on the data); whoever can time a single draw is outside the threat model (docs/guarantees.md).
 """
 
 from __future__ import annotations
@@ -65,10 +71,10 @@ class _Secure:
         t, s = scale.numerator, scale.denominator
         while True:
             u = secrets.randbelow(t)
-            if not _exp_coin(u, t):
+            if not exp_coin(u, t):
                 continue
             v = 0
-            while _exp_coin(1, 1):
+            while exp_coin(1, 1):
                 v += 1
             magnitude = (u + t * v) // s
             negative = secrets.randbits(1)
@@ -76,10 +82,15 @@ class _Secure:
                 return -magnitude if negative else magnitude
 
     def choose(self, scores: Any, scale: int) -> int:
-        """An index with probability ∝ exp(score/scale). Scores: an array of whole numbers, of 64 bits or Python's own."""
+        """An index with probability ∝ exp(score/scale).
+
+        Scores: an array of whole numbers, of 64 bits or Python's own.
+        """
         if scale <= 0 or len(scores) == 0:
             raise ValueError("a choice needs a positive scale and something to choose from")
-        starts = np.append(0, np.flatnonzero(scores[1:] != scores[:-1]) + 1)  # runs of one score are looked at once
+        starts = np.append(
+            0, np.flatnonzero(scores[1:] != scores[:-1]) + 1
+        )  # runs of one score are looked at once
         sizes, scores = np.diff(starts, append=len(scores)), scores[starts]
         if int(scores.max()) - int(scores.min()) >= 2**63:
             scores = scores.astype(object)
@@ -89,13 +100,13 @@ class _Secure:
         counts = np.zeros(exponents.size, dtype=np.int64)
         np.add.at(counts, kind, sizes)
         while True:
-            k = _by_weight(exponents, counts)
+            k = by_weight(exponents, counts)
             runs = np.flatnonzero(kind == k)
             ends = np.cumsum(sizes[runs])
             member = secrets.randbelow(int(counts[k]))
             place = int(np.searchsorted(ends, member, side="right"))
             run = runs[place]
-            if _exp_coin(int(gaps[run]) % scale, scale):
+            if exp_coin(int(gaps[run]) % scale, scale):
                 return int(starts[run] + sizes[run] + member - ends[place])
 
     def words(self, count: int) -> Any:
@@ -103,11 +114,13 @@ class _Secure:
         return np.frombuffer(secrets.token_bytes(8 * count), dtype="<u8") >> 1
 
     def keep(self, chances: Any) -> Any:
-        """For each whole number c from 0 to 2⁶³ whether to keep, with probability c/2⁶³ exactly: a uniform number below 2⁶³ is below c."""
+        """For each whole number c from 0 to 2⁶³ whether to keep, with probability c/2⁶³ exactly: a uniform
+        number below 2⁶³ is below c.
+        """
         return self.words(chances.size) < chances
 
 
-def _by_weight(exponents: Any, counts: Any) -> int:
+def by_weight(exponents: Any, counts: Any) -> int:
     """k with probability ∝ counts[k]·exp(−exponents[k]), for ascending whole exponents from 0 on."""
     uniform, bits, digits = 0, 0, 40
     while True:
@@ -136,7 +149,7 @@ def _by_weight(exponents: Any, counts: Any) -> int:
         digits *= 2
 
 
-def _exp_coin(a: int, b: int) -> bool:
+def exp_coin(a: int, b: int) -> bool:
     """Heads with probability exp(−a/b), for integers 0 ≤ a ≤ b."""
     k = 1
     while secrets.randbelow(b * k) < a:

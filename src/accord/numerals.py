@@ -1,8 +1,9 @@
 """Numerals: columns of whole numbers as text, and text as columns, without an object for each number.
 
-A ledger may have an account for every person, and what is hashed and stored of them is JSON text. It is written and read here by array, and is
-letter by letter what `json.dumps` would write. A row is a pattern: `#` stands for a whole number, `$` for an amount in millionths, written as a
-decimal in quotes ("0.1", "inf"); −1 stands for null.
+A ledger may have an account for every person, and what is hashed and stored of them is JSON text. It is
+written and read here by array, and is letter by letter what `json.dumps` would write. A row is a pattern: `#`
+stands for a whole number, `$` for an amount in millionths, written as a decimal in quotes ("0.1", "inf"); −1
+stands for null.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 
 from accord.budget import MICRO, PUBLIC, IntArray, level_text
 
-_ROWS = 2**15
+AT_ONCE = 2**15
 """So many rows at once: their text stays small."""
-_FEW = 2**9
+FEW = 2**9
 """So many are written faster one by one."""
 _PLACES = 6
 _Letters = NDArray[np.uint8]
@@ -31,11 +32,11 @@ def written(pattern: str, between: str, columns: Sequence[IntArray]) -> Iterator
     b'[1,"0.25"],[20,"inf"]'
     """
     size = len(columns[0])
-    if size <= _FEW:
+    if size <= FEW:
         yield between.join(_by_row(pattern, columns)).encode()
         return
-    for start in range(0, size, _ROWS):
-        parts, rows = iter(columns), slice(start, min(start + _ROWS, size))
+    for start in range(0, size, AT_ONCE):
+        parts, rows = iter(columns), slice(start, min(start + AT_ONCE, size))
         count = rows.stop - start
         letters = []
         for sign in between + pattern:
@@ -49,7 +50,8 @@ def written(pattern: str, between: str, columns: Sequence[IntArray]) -> Iterator
 
 
 def read(pattern: str, text: str) -> list[IntArray] | None:
-    """The columns of rows that `written` wrote, with a comma between them; None if it did not write this text.
+    """The columns of rows that `written` wrote, with a comma between them; None if it did not write this
+    text.
 
     >>> [column.tolist() for column in read('[#,$]', '[1,"0.25"],[20,"inf"]')] == [[1, 20], [250_000, PUBLIC]]
     True
@@ -60,12 +62,16 @@ def read(pattern: str, text: str) -> list[IntArray] | None:
     raw = text.encode(errors="replace")
     plain = raw.translate(None, b'[]"').replace(b"null", b"-1")
     try:
-        numbers = np.fromstring(plain.decode(errors="replace"), sep=",")  # as floats: whatever is not exact shows below
+        numbers = np.fromstring(
+            plain.decode(errors="replace"), sep=","
+        )  # as floats: whatever is not exact shows below
     except (ValueError, DeprecationWarning):
         return None
     if not numbers.size or numbers.size % len(signs):
         return None
-    columns = [_integers(numbers[k :: len(signs)], MICRO if sign == "$" else 1) for k, sign in enumerate(signs)]
+    columns = [
+        _integers(numbers[k :: len(signs)], MICRO if sign == "$" else 1) for k, sign in enumerate(signs)
+    ]
     at = 0
     for piece in written(pattern, ",", columns):  # read right is what gives the same text again
         if raw[at : at + len(piece)] != piece:
@@ -76,7 +82,10 @@ def read(pattern: str, text: str) -> list[IntArray] | None:
 
 def _by_row(pattern: str, columns: Sequence[IntArray]) -> Iterator[str]:
     row, signs = pattern.replace("#", "%s").replace("$", "%s"), [sign for sign in pattern if sign in "#$"]
-    texts = [[_numeral(value, sign) for value in column.tolist()] for sign, column in zip(signs, columns, strict=True)]
+    texts = [
+        [_numeral(value, sign) for value in column.tolist()]
+        for sign, column in zip(signs, columns, strict=True)
+    ]
     return (row % values for values in zip(*texts, strict=True))
 
 

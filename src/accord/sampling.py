@@ -1,4 +1,6 @@
-"""`accord.sample`: any private algorithm made personal. [J] Definition 9, Theorem 5; the proof is in mechanisms/sample.py."""
+"""`accord.sample`: any private algorithm made personal. [J] Definition 9, Theorem 5; the proof is in
+mechanisms/sample.py.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import QueryError, SourceError, did_you_mean
+from accord.people.table import Table
 from accord.planning import plan, refuse_arguments
 from accord.release import Release, release
 from accord.statistics.algorithm import Algorithm
-from accord.statistics.record import column_name
-from accord.tables import Table
+from accord.statistics.query import column_name
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
@@ -33,21 +35,25 @@ def sample(
     """Run a private algorithm on people who are kept at random, so that everyone's own level holds.
 
     Args:
-        algorithm: `algorithm(rows, epsilon)`; it must be ε-differentially private under add-remove: one row more or less changes no
-            probability by more than exp(epsilon). An OpenDP measurement, an estimator of your own, anything.
+        algorithm: `algorithm(rows, epsilon)`; it must be ε-differentially private under add-remove: one row
+            more or less changes no probability by more than exp(epsilon). An OpenDP measurement, an estimator
+            of your own, anything.
         table: the people.
-        t: the level at which those who are kept are asked: "max", "mean" or "min" of the levels, or a number. Higher: less noise, fewer people.
+        t: the level at which those who are kept are asked: "max", "mean" or "min" of the levels, or a number.
+            Higher: less noise, fewer people.
         share: the fraction of everyone's level that may be spent; required with a ledger.
         ledger: where it is charged, before anything is read.
         columns: what the algorithm gets to see; all but the levels and `user` if left out.
-        rows: what it is given: an "arrow" table, a "pandas" data frame, or a "numpy" array of numbers (NaN for what is none, dates as seconds since
-            1970). Columns without a type, as those of CSV files and lists, are text in the other two.
+        rows: what it is given: an "arrow" table, a "pandas" data frame, or a "numpy" array of numbers (NaN
+            for what is none, dates as seconds since 1970). Columns without a type, as those of CSV files and
+            lists, are text in the other two.
 
     Returns:
         A Release; `value` is what the algorithm returned.
 
     Raises:
-        QueryError: the algorithm raised something, or returned nothing; it is charged all the same. Its own text is not passed on, because it may quote the data.
+        QueryError: the algorithm raised something, or returned nothing; it is charged all the same. Its own
+        text is not passed on, because it may quote the data.
 
     >>> import accord
     >>> people = accord.table({"age": [31, 45, 62], "level": [0.1, 1.0, 1.0]}, epsilon="level")
@@ -57,10 +63,13 @@ def sample(
     query = asked(algorithm, table, columns, rows)
     if t == "best":
         raise QueryError(
-            't="best" needs a predicted error, which an algorithm of your own has none of. Give "max", "mean", "min" or a number.'
+            't="best" needs a predicted error, which an algorithm of your own has none of. Give "max", '
+            '"mean", "min" or a number.'
         )
     if share is None and ledger is not None:
-        raise QueryError("with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth.")
+        raise QueryError(
+            "with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth."
+        )
     part = 1.0 if share is None else share
     refuse_arguments(query, "sample", part, t, table.neighbors)
     notes = table.check(query)
@@ -78,13 +87,17 @@ def asked(algorithm: Callable[..., Any], table: Table, columns: Iterable[str] | 
         raise QueryError(f"rows={rows!r} is not a form that rows can have: {did_you_mean(rows, ROWS)}")
     absent = [package for package in ROWS[rows] if not find_spec(package)]
     if absent:
-        raise SourceError(f"rows={rows!r} needs {absent[0]}. Install accord[dataframes], or ask for rows='numpy'.")
+        raise SourceError(
+            f"rows={rows!r} needs {absent[0]}. Install accord[dataframes], or ask for rows='numpy'."
+        )
     if not isinstance(table, Table):
         raise QueryError(f"a sample is taken of a table of accord.table, not of {type(table).__name__}.")
     if isinstance(columns, str) or not isinstance(columns, Iterable | None):
         raise QueryError(f"columns={columns!r} is not a list. Give columns=['age', …].")
     own = (table.level_column, table.user)
-    wanted = tuple(column_name(c) for c in ((c for c in table.columns if c not in own) if columns is None else columns))
+    wanted = tuple(
+        column_name(c) for c in ((c for c in table.columns if c not in own) if columns is None else columns)
+    )
     if not wanted:
         raise QueryError("the algorithm would get no column to see. Name some with columns=['age', …].")
     name = getattr(algorithm, "__name__", type(algorithm).__name__)
@@ -93,7 +106,8 @@ def asked(algorithm: Callable[..., Any], table: Table, columns: Iterable[str] | 
     strange = [column for column in wanted if table.columns[column] == "other"] if rows == "numpy" else []
     if strange:
         raise QueryError(
-            f"rows='numpy' is an array of numbers, and column {strange[0]!r} holds none by its type. Leave it out with columns=[…], or ask for "
+            f"rows='numpy' is an array of numbers, and column {strange[0]!r} holds none by its type. Leave "
+            "it out with columns=[…], or ask for "
             "rows='arrow'."
         )
     return query

@@ -1,9 +1,10 @@
 """scikit-learn's way to a private linear regression, at everyone's own level.
 
-model = LinearRegression(bounds={"age": (18, 100), "hours": (0, 99), "target": (0, 200_000)}).fit(X, y, epsilon=levels)
-model.coef_, model.intercept_, model.predict(X), model.receipt_
+model = LinearRegression(bounds={"age": (18, 100), "hours": (0, 99), "target": (0, 200_000)}).fit(X, y,
+epsilon=levels) model.coef_, model.intercept_, model.predict(X), model.receipt_
 
-Every `fit` charges its people anew: cross-validation and grid search with k fits cost whoever is in all of them k charges. `score` is not private at all.
+Every `fit` charges its people anew: cross-validation and grid search with k fits cost whoever is in all of
+them k charges. `score` is not private at all.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression that is private for every person at their own level. See `accord.regression`.
 
     Args:
-        bounds: public bounds, never taken from the data: {feature: (low, high), …, "target": (low, high)}, with features named as in X, or "x0", "x1", … for arrays;
-            or a pair ((low, high) of every feature, (low, high) of the target).
+        bounds: public bounds, never taken from the data: {feature: (low, high), …, "target": (low, high)},
+            with features named as in X, or "x0", "x1", … for arrays; or a pair ((low, high) of every feature,
+            (low, high) of the target).
         epsilon: everyone's level, if `fit` is given none.
         mechanism: a name of `accord mechanisms`, or "auto".
         share: the fraction of everyone's level that may be spent.
@@ -59,10 +61,12 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.share = share
 
     def fit(self, X: Any, y: Any, epsilon: Any = None) -> LinearRegression:
-        """Fit to one row a person; `epsilon` is one level for everyone, or one for each row (0: opted out, inf: public).
+        """Fit to one row a person; `epsilon` is one level for everyone, or one for each row (0: opted out,
+        inf: public).
 
-        What is missing, infinite or not a number counts as the middle of its bounds: nobody's value decides whether this fails. Every fit charges its people
-        again, and nobody keeps account of it: a PrivacyWarning says so from the second one on.
+        What is missing, infinite or not a number counts as the middle of its bounds: nobody's value decides
+        whether this fails. Every fit charges its people again, and nobody keeps account of it: a
+        PrivacyWarning says so from the second one on.
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
@@ -70,16 +74,21 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, y)
         levels = self.epsilon if epsilon is None else epsilon
         if levels is None:
-            raise QueryError("fit needs everyone's level: fit(X, y, epsilon=…), one number or one for each row.")
+            raise QueryError(
+                "fit needs everyone's level: fit(X, y, epsilon=…), one number or one for each row."
+            )
         levels = np.broadcast_to(as_floats(to_micro(levels)), (X.shape[0],))
-        names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])]
+        names = [
+            str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
+        ]
         columns = {f"f{j}": X[:, j] for j in range(X.shape[1])}
         query = accord.regression(_TARGET, list(columns), bounds=self._bounds(names))
         people = accord.table({**columns, _TARGET: y, _LEVEL: levels}, epsilon=_LEVEL)
         self.release_ = people.release(query, self.mechanism, self.share)
         if (fits := next(_FITS)) > 1:
             warnings.warn(
-                f"this is fit {fits} in this process. Each charges its people again: who was in all of them has lost the sum, as in cross-validation. "
+                f"this is fit {fits} in this process. Each charges its people again: who was in all of them "
+                "has lost the sum, as in cross-validation. "
                 "Give each fit a small share=, or use accord.regression with a ledger.",
                 PrivacyWarning,
                 stacklevel=2,
@@ -100,11 +109,15 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The target, within its bounds."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        found: FloatArray = self.release_.value.predict(X)  # type: ignore[union-attr]
+        found: FloatArray = self.release_.value.predict(X)
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the predictions for X. It is computed from the exact y and protects nobody: score with public people, and publish nothing of others."""
+        """R² of the predictions for X.
+
+        It is computed from the exact y and protects nobody: score with public people, and publish nothing of
+        others.
+        """
         warnings.warn(
             "score compares with everyone's exact target: it is not private, and it is charged to nobody.",
             PrivacyWarning,
@@ -119,7 +132,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("Complex data not supported. Give real numbers.")
         if rows.ndim != 2:  # scikit-learn would show the data
             raise ValueError(
-                f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data: a row for each person."
+                f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data: a row for each "
+                "person."
             )
         numbers = rows if issparse(rows) else _numbers(rows)
         numbers = check_array(numbers, dtype=None, ensure_all_finite=False, estimator=self)
@@ -134,33 +148,43 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _bounds(self, names: list[str]) -> dict[str, tuple[float, float]]:
         if self.bounds is None:
             raise QueryError(
-                "bounds= is missing. Declare the public bounds of every feature and of the target, never from the data: bounds=((0, 1), (0, 100)), or a dict."
+                "bounds= is missing. Declare the public bounds of every feature and of the target, never "
+                "from the data: bounds=((0, 1), (0, 100)), or a dict."
             )
         if not isinstance(self.bounds, Mapping):
             try:
                 each, target = self.bounds
             except (TypeError, ValueError):
                 raise QueryError(
-                    f"bounds={self.bounds!r} is neither a dict nor a pair ((low, high) of every feature, (low, high) of the target)."
+                    f"bounds={self.bounds!r} is neither a dict nor a pair ((low, high) of every feature, "
+                    "(low, high) of the target)."
                 ) from None
             return {**{f"f{j}": each for j in range(len(names))}, _TARGET: target}
         if _TARGET in names:
             raise QueryError(
-                "a feature is called 'target', which is the key for the target's own bounds. Rename the feature, or give bounds as a pair."
+                "a feature is called 'target', which is the key for the target's own bounds. Rename the "
+                "feature, or give bounds as a pair."
             )
         for name in (*names, _TARGET):
             if name not in self.bounds:
                 raise QueryError(
-                    f"bounds= has no entry for {name!r}. Declare the public bounds of every feature and of the target."
+                    f"bounds= has no entry for {name!r}. Declare the public bounds of every feature and of "
+                    "the target."
                 )
         return {**{f"f{j}": self.bounds[name] for j, name in enumerate(names)}, _TARGET: self.bounds[_TARGET]}
 
 
 def _cells(given: Any, dimensions: int) -> Any:
-    """An array of what was given. A list has no type of its own, and NumPy would give it one by its values: each of its entries stays what it is."""
+    """An array of what was given.
+
+    A list has no type of its own, and NumPy would give it one by its values: each of its entries stays what
+    it is.
+    """
     if not isinstance(given, list | tuple):
         return np.asarray(given)
-    rows = [list(row) if dimensions == 2 and isinstance(row, list | tuple | np.ndarray) else row for row in given]
+    rows = [
+        list(row) if dimensions == 2 and isinstance(row, list | tuple | np.ndarray) else row for row in given
+    ]
     width = len(rows[0]) if dimensions == 2 and rows and isinstance(rows[0], list) else None
     if width is None:
         array = np.empty(len(rows), dtype=object)

@@ -50,7 +50,8 @@ def read_tiers(tiers: Mapping[Any, float]) -> dict[str, int]:
                 raise SpecError("less than a millionth")
         except SpecError:
             raise SpecError(
-                f"tier {name!r} has the level {level!r}. A level is 0 (opted out), a number from a millionth to "
+                f"tier {name!r} has the level {level!r}. A level is 0 (opted out), a number from a millionth "
+                "to "
                 f"{LARGEST // MICRO}, or inf (public)."
             ) from None
     return levels
@@ -69,7 +70,8 @@ class Spec:
     def __init__(
         self, micro: IntArray, people: IntArray, tiers: Mapping[str, int] | None = None, is_rest: bool = False
     ) -> None:
-        """From levels in millionths, in any order, with the number of people of each. `Spec.of` and `Spec.from_groups` are easier.
+        """From levels in millionths, in any order, with the number of people of each. `Spec.of` and
+        `Spec.from_groups` are easier.
 
         `is_rest`: these are not levels but what is left of them in a ledger. It matters for words only.
         """
@@ -110,7 +112,9 @@ class Spec:
             if name not in levels:
                 raise SpecError(f"tier {name!r} is not declared: {did_you_mean(name, levels)}")
         return cls(
-            np.fromiter((levels[tier_name(name)] for name in groups), dtype=np.int64, count=len(groups)), people, levels
+            np.fromiter((levels[tier_name(name)] for name in groups), dtype=np.int64, count=len(groups)),
+            people,
+            levels,
         )
 
     @cached_property
@@ -144,7 +148,9 @@ class Spec:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{level_text(m)}: {n}" for m, n in zip(self.micro[:8].tolist(), self.counts, strict=False))
+        shown = ", ".join(
+            f"{level_text(m)}: {n}" for m, n in zip(self.micro[:8].tolist(), self.counts, strict=False)
+        )
         more = f", … {self.micro.size - 8} more levels" if self.micro.size > 8 else ""
         out = f", opted out: {self.opted_out}" if self.opted_out else ""
         return f"<Spec of {self.total} people. {{{shown}{more}}}{out}>"

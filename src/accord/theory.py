@@ -3,8 +3,9 @@
 [C] Chaudhuri, Courtade 2023, "Mean estimation under heterogeneous privacy: some privacy can be free".
 [Z] Cyffers, Ziani 2026, "Limits of personalizing differential privacy budgets".
 
-Everything here is about a mean of values in an interval of `width` Δ with standard deviation `std` σ (the worst case, Δ/2,
-if it is not given) under replace. Errors are mean squared errors about the population, and are never capped.
+Everything here is about a mean of values in an interval of `width` Δ with standard deviation `std` σ (the
+worst case, Δ/2, if it is not given) under replace. Errors are mean squared errors about the population, and
+are never capped.
 """
 
 from __future__ import annotations
@@ -145,7 +146,8 @@ def saturation(spec: Spec, width: float = 1.0, std: float | None = None) -> Satu
 
 
 def two_groups(n1: int, epsilon1: float, n2: int, epsilon2: float) -> TwoGroups:
-    """[C] Theorem 1 with the weights of Table I: n1 people at ε₁ and n2 at ε₂ ≥ ε₁. Theorem 2: no estimator beats it by more than a constant.
+    """[C] Theorem 1 with the weights of Table I: n1 people at ε₁ and n2 at ε₂ ≥ ε₁. Theorem 2: no estimator
+    beats it by more than a constant.
 
     >>> two_groups(700, 0.1, 300, 0.15).regime, two_groups(700, 0.1, 300, inf).regime
     ('A', 'B')
@@ -154,7 +156,8 @@ def two_groups(n1: int, epsilon1: float, n2: int, epsilon2: float) -> TwoGroups:
     """
     if not (1 / MICRO <= epsilon1 <= epsilon2 and epsilon1 < inf and n1 > 0 and n2 >= 0):
         raise PlanError(
-            f"two_groups got levels {epsilon1} and {epsilon2} with {n1} and {n2} people. It needs ε₁ ≤ ε₂, ε₁ finite and at least a millionth, and n1 > 0."
+            f"two_groups got levels {epsilon1} and {epsilon2} with {n1} and {n2} people. It needs ε₁ ≤ ε₂, "
+            "ε₁ finite and at least a millionth, and n1 > 0."
         )
     n, f = n1 + n2, n1 / (n1 + n2)
     R, r = 1 + 8 / (epsilon1**2 * n1), epsilon2 / epsilon1
@@ -166,17 +169,19 @@ def two_groups(n1: int, epsilon1: float, n2: int, epsilon2: float) -> TwoGroups:
     return TwoGroups("B", R, min(bound, 0.25), (1 / (n * (f + (1 - f) * R)), R / (n * (f + (1 - f) * R))))
 
 
-# ---- what the mechanisms share with the closed forms -----------------------------------------------------------------
+# ---- what the mechanisms share with the closed forms -------------------------------------------------------
 
 
 def clip(levels: FloatArray, people: NDArray[np.int64], ratio: float) -> float:
-    """τ of the best affine estimator: the root of Σ ε_i(τ − ε_i)₊ = ratio, with ratio = (noise variance at charge 1)/σ².
+    """τ of the best affine estimator: the root of Σ ε_i(τ − ε_i)₊ = ratio, with ratio = (noise variance at
+    charge 1)/σ².
 
-    With levels ascending and prefix sums A_k = Σε, B_k = Σε² over people, τ_k = (B_k + ratio)/A_k; the first k with
-    τ_k ≤ ε_{k+1} has it. If there is none, nobody is clipped and τ is the largest level; ∞ if all are public.
+    With levels ascending and prefix sums A_k = Σε, B_k = Σε² over people, τ_k = (B_k + ratio)/A_k; the first
+    k with τ_k ≤ ε_{k+1} has it. If there is none, nobody is clipped and τ is the largest level; ∞ if all are
+    public.
 
-    Why: minimise σ²Σw² + v·η² over w ≥ 0, Σw = 1, w_i ≤ η·ε_i. At the optimum w_i = η·min(ε_i, τ), and the derivative of
-    (σ²·q_τ + v)/s_τ² has the sign of Σ ε_i(τ − ε_i)₊ − v/σ², which grows in τ: it has one root.
+    Why: minimise σ²Σw² + v·η² over w ≥ 0, Σw = 1, w_i ≤ η·ε_i. At the optimum w_i = η·min(ε_i, τ), and the
+    derivative of (σ²·q_τ + v)/s_τ² has the sign of Σ ε_i(τ − ε_i)₊ − v/σ², which grows in τ: it has one root.
 
     >>> clip(np.array([0.1, 0.5]), np.array([700, 300]), 8.0)      # R·ε₁ of [C], with R = 1 + 8/(n₁ε₁²)
     0.214285714...
@@ -194,7 +199,9 @@ def clip(levels: FloatArray, people: NDArray[np.int64], ratio: float) -> float:
     return (fsum((n[:k] * finite[:k] ** 2).tolist()) + ratio) / fsum((n[:k] * finite[:k]).tolist())
 
 
-def threshold_errors(levels: FloatArray, people: NDArray[np.int64], variance: float, blur: float) -> FloatArray:
+def threshold_errors(
+    levels: FloatArray, people: NDArray[np.int64], variance: float, blur: float
+) -> FloatArray:
     """σ²/n_t + v/(t·n_t)² for every t among the ascending levels. [Z] eq. (3)."""
     n_t = np.cumsum(people[::-1])[::-1].astype(np.float64)
     return np.asarray(variance / n_t + blur / (levels * n_t) ** 2, dtype=np.float64)
@@ -208,7 +215,8 @@ def as_floats(micro: NDArray[np.int64]) -> FloatArray:
 def _floats(spec: Spec) -> tuple[FloatArray, NDArray[np.int64]]:
     if spec.total == 0:
         raise PlanError(
-            f"nobody is left: {spec.opted_out} people opted out. A closed form needs at least one person with a level above 0."
+            f"nobody is left: {spec.opted_out} people opted out. A closed form needs at least one person "
+            "with a level above 0."
         )
     return as_floats(spec.micro), spec.people
 
@@ -217,6 +225,7 @@ def _sigma(width: float, std: float | None) -> float:
     sigma = width / 2 if std is None else std
     if not (0 < width < inf and 0 < sigma <= width / 2):
         raise PlanError(
-            f"width={width} and std={std} do not go together. The width is positive and finite, the std positive and at most half of it."
+            f"width={width} and std={std} do not go together. The width is positive and finite, the std "
+            "positive and at most half of it."
         )
     return sigma

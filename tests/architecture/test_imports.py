@@ -36,10 +36,15 @@ def users_of(name, everywhere=True):
 
 
 def test_only_release_uses_noise():
-    assert users_of("accord.noise.SECURE") == {"accord.release"}
+    assert users_of("accord.noise.SECURE") == {"accord.release.release"}
     named = {module for module, path in MODULES.items() if "SECURE" in path.read_text(encoding="utf-8")}
     # the audit looks at the noise of releases, from a copy of its code, and records it in processes of its own
-    assert named == {"accord.noise", "accord.release", "accord.lab.audit.source", "accord.lab.audit.programs"}
+    assert named == {
+        "accord.noise",
+        "accord.release.release",
+        "accord.lab.audit.source",
+        "accord.lab.audit.running",
+    }
 
 
 def test_nothing_outside_the_lab_imports_the_lab():
@@ -47,22 +52,70 @@ def test_nothing_outside_the_lab_imports_the_lab():
 
 
 def test_plans_cannot_reach_data():
-    for module in (
-        "accord.planning",
-        "accord.theory",
-        "accord.budget",
-        "accord.spec",
-        *(m for m in MODULES if m.startswith(("accord.mechanisms", "accord.statistics"))),
-    ):
+    data = ("accord.people.table", "accord.people.reader", "accord.engines", "duckdb")
+    rooms = ("accord.planning", "accord.mechanisms", "accord.statistics")
+    parts = [module for module in MODULES if module.startswith(rooms)]
+    assert len(parts) > 30
+    for module in ("accord.theory", "accord.budget", "accord.spec", "accord.relation", *parts):
         reached = set(imports(MODULES[module]))
-        assert not any(i.startswith(("accord.tables", "accord.engines", "duckdb")) for i in reached), module
+        assert not any(i.startswith(data) for i in reached), module
+
+
+def test_a_ledger_knows_tables_by_who_is_in_them():
+    ledger = {module for module in MODULES if module.startswith("accord.ledger")}
+    # (its annotations name the table, for people who read them)
+    assert ledger.isdisjoint(users_of("accord.people.table", everywhere=False) | users_of("accord.engines"))
+
+
+def test_nobody_reaches_into_a_ledger():
+    """Neither its modules into each other, nor any other into them."""
+    named = {"_asdict"}  # of named tuples, who have no other names
+    for module, path in MODULES.items():
+        private = {name for name in imports(path) if name.startswith("accord.ledger.") and "._" in name}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if (
+                isinstance(node, ast.Attribute)
+                and node.attr.startswith("_")
+                and not node.attr.startswith("__")
+            ):
+                owner = node.value.id if isinstance(node.value, ast.Name) else None
+                if owner in ("ledger", "books") or (module.startswith("accord.ledger") and owner != "self"):
+                    private.add(node.attr)
+        assert private <= named, module
+
+
+def test_engines_know_encodings_and_no_statistics():
+    """A further statistic touches no engine."""
+    known = ("accord.statistics.encoding", "accord.statistics.where", "accord.statistics.groups.Part")
+    for module in (m for m in MODULES if m.startswith("accord.engines")):
+        used = {i for i in imports(MODULES[module]) if i.startswith("accord.statistics")}
+        used -= {
+            "accord.statistics",
+            "accord.statistics.groups",
+        }  # of which only names in `known` are imported
+        assert all(name.startswith(known) for name in used), module
+
+
+def test_engines_are_imported_for_their_own_sources_only():
+    assert {
+        m for m in users_of("accord.engines.spark", everywhere=False) if not m.startswith("accord.lab")
+    } == set()
+    assert {
+        m for m in users_of("accord.engines.postgres", everywhere=False) if not m.startswith("accord.lab")
+    } == set()
 
 
 def test_no_other_randomness_on_the_release_path():
     for module, path in MODULES.items():
-        found = {i for i in imports(path) if i.split(".")[0] in ("random", "secrets") or i.startswith("numpy.random")}
+        found = {
+            i
+            for i in imports(path)
+            if i.split(".")[0] in ("random", "secrets") or i.startswith("numpy.random")
+        }
         # the ledger's key is random as well; no release reads it
-        assert module in ("accord.noise", "accord.ledger.key") or module.startswith("accord.lab") or not found, module
+        assert (
+            module in ("accord.noise", "accord.ledger.key") or module.startswith("accord.lab") or not found
+        ), module
         assert "np.random" not in path.read_text(encoding="utf-8") or module.startswith("accord.lab")
 
 
@@ -79,7 +132,10 @@ def test_heavy_parts_are_imported_when_they_are_needed():
     """`import accord` costs NumPy and little else."""
     code = "import accord, sys; print([m for m in ('duckdb', 'pandas', 'pyarrow', 'polars', 'matplotlib', 'rich', 'click', 'sqlite3', 'psycopg') if m in sys.modules])"
     assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
     )
 
 

@@ -27,7 +27,10 @@ def blocks(language, text=README):
 
 def commands():
     lines = [
-        line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")
+        line.removeprefix("$ ")
+        for block in blocks("console")
+        for line in block.splitlines()
+        if line.startswith("$ ")
     ]
     lines += [line for block in blocks("sh") for line in block.splitlines() if line.startswith("accord ")]
     return [shlex.split(line, comments=True) for line in lines]
@@ -37,7 +40,9 @@ def commands():
 def folder(tmp_path_factory):
     """A folder in which the bundled table lies as people.parquet."""
     folder = tmp_path_factory.mktemp("readme")
-    subprocess.run([sys.executable, "-m", "accord.cli", "demo", "--save", str(folder / "people.parquet")], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "accord.cli", "demo", "--save", str(folder / "people.parquet")], check=True
+    )
     return folder
 
 
@@ -55,7 +60,9 @@ def test_python_examples_run_and_give_what_they_say(folder, monkeypatch, capsys)
             value = eval(code, names)
             comment = block.splitlines()[statement.end_lineno - 1].partition("#")[2]
             if isinstance(value, float) and (told := re.match(r"\s*([\d.]+)", comment)):
-                assert value == pytest.approx(float(told[1]), rel=0.1 if code == "answer.value" else 0.01), code
+                assert value == pytest.approx(float(told[1]), rel=0.1 if code == "answer.value" else 0.01), (
+                    code
+                )
                 compared += 1
     assert compared >= 5
     assert "affine" in capsys.readouterr().out
@@ -101,7 +108,9 @@ def test_the_examples_of_the_labs_page_run(tmp_path, monkeypatch):
 
 def test_the_example_of_the_audits_page_runs(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setitem(sys.modules, "secrets", SEEDED)  # of the example: a sound algorithm fails once in 10,000 times
+    monkeypatch.setitem(
+        sys.modules, "secrets", SEEDED
+    )  # of the example: a sound algorithm fails once in 10,000 times
     monkeypatch.setattr(own, "secrets", SEEDED)
     names = {"people": accord.table("people.parquet", epsilon="epsilon")}
     (example,) = blocks("python", (ROOT / "docs" / "audit.md").read_text(encoding="utf-8"))

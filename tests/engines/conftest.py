@@ -64,7 +64,9 @@ def arrays(columns, folder):
 def lists(columns, folder):
     """A list of numbers says that one is missing by NaN."""
     return {
-        name: [nan if x is None else x for x in values] if any(isinstance(x, float) for x in values) else values
+        name: [nan if x is None else x for x in values]
+        if any(isinstance(x, float) for x in values)
+        else values
         for name, values in columns.items()
     }
 

@@ -9,8 +9,8 @@ import pytest
 from noises import SEEDED
 
 import accord
-from accord.engines import sql
-from accord.engines.duckdb import DuckDB
+from accord.engines import keys as found_keys
+from accord.engines.duckdb import DuckDB, DuckDBDialect
 from accord.errors import SourceError
 
 N = 3_000
@@ -18,7 +18,7 @@ N = 3_000
 
 def answers(source, by, keys, monkeypatch, few, user=None):
     """Exact, because everybody is public."""
-    monkeypatch.setattr(sql, "FEW_KEYS", few)
+    monkeypatch.setattr(found_keys, "FEW_KEYS", few)
     people = accord.table(
         {**source, "e": np.full(N, inf)} if isinstance(source, dict) else source, epsilon="e", user=user
     )
@@ -81,7 +81,9 @@ def rows():
 @pytest.mark.parametrize("user", [None, "who"])
 def test_many_keys_in_postgresql(postgres_url, user, monkeypatch):
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"CREATE TABLE people ({', '.join(f'{name} {kind}' for name, kind in TYPES.items())})")
+        connection.execute(
+            f"CREATE TABLE people ({', '.join(f'{name} {kind}' for name, kind in TYPES.items())})"
+        )
         with connection.cursor().copy("COPY people FROM STDIN") as copy:
             for row in rows():
                 copy.write_row(row)
@@ -107,7 +109,7 @@ def test_many_keys_in_spark(served_by_spark, by, user, monkeypatch):
 
 def test_keys_that_are_one_number_are_the_first_of_them():
     keys = [*range(100), 2**53, float(2**53), 0.0, -0.0]
-    places = sql.SQL({"k": "DOUBLE"})._keys("k", "number", tuple(keys))[1]
+    places = found_keys.compared(DuckDBDialect({"k": "DOUBLE"}), "k", "number", tuple(keys))[1]
     assert places == {float(key): keys.index(key) for key in keys} and len(places) == 101
 
 
@@ -149,7 +151,7 @@ def test_every_question_finds_its_keys(name, user, monkeypatch):
     }
     found = []
     for few in (64, 10**6):
-        monkeypatch.setattr(sql, "FEW_KEYS", few)
+        monkeypatch.setattr(found_keys, "FEW_KEYS", few)
         made = accord.table(data, epsilon="e", user=user).release(ASKED[name], "threshold", t=inf)
         found.append(repr(made.value))
     assert found[0] == found[1] and len(made.value) == 80
@@ -213,7 +215,7 @@ def test_public_groups_are_answered_as_tables_of_their_own(name, user):
         expected = alone.release(make(*column, **query), mechanism)
         found = made.releases[key]
         assert found.plan == plan.plans[key] == expected.plan
-        assert found.value == expected.value and found.found == expected.found
+        assert found.value == expected.value and found.released == expected.released
         assert {**found.receipt(), "time": ""} == {**expected.receipt(), "time": ""}
     assert 0 < sum(one is None for one in made.releases.values()) < 50
 
@@ -221,13 +223,15 @@ def test_public_groups_are_answered_as_tables_of_their_own(name, user):
 @pytest.mark.parametrize("user", ["who", None])
 def test_regressions_of_public_groups_have_the_moments_of_tables_of_their_own(user):
     data, keys = crowd(), [f"k{j}" for j in range(95)]
-    query = accord.regression("x", ["m"], bounds={"x": (0, 100), "m": (0, 1)}, by="w", keys=keys, membership="public")
+    query = accord.regression(
+        "x", ["m"], bounds={"x": (0, 100), "m": (0, 1)}, by="w", keys=keys, membership="public"
+    )
     whole = accord.table(data, epsilon="e", user=user)
-    groups = whole._groups(query.part)
-    found = whole._summaries_of_groups(query.part, query.query, False, dict(enumerate(groups.values())))
+    specs = {k: group.spec() for k, group in enumerate(whole.groups(query.part).values())}
+    found = whole.reader.summaries_of_groups(query.part, query.query, False, specs)
     for place, key in enumerate(keys):
         alone = accord.table(group(data, data["w"] == key, user), epsilon="e", user=user)
-        assert sums(found[place][0]) == sums(alone._summary(query.query)), key
+        assert sums(found[place][0]) == sums(alone.reader.summary(query.query)), key
 
 
 def sums(summary):

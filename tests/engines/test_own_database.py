@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import accord
-from accord.engines import duckdb as engine
+from accord.engines import duckdb_connection as engine
 
 
 def opened(values, level=inf):
@@ -50,7 +50,7 @@ def test_a_table_that_is_gone_keeps_no_data():
 
 
 def test_settings_hold_in_every_connection():
-    for connection in (engine._OWN.connect(), engine._OWN.connect()):
+    for connection in (engine.OWN.connect(), engine.OWN.connect()):
         for name, value in (
             ("disabled_optimizers", "type_pushdown"),
             ("pandas_analyze_sample", 0),
@@ -69,11 +69,11 @@ def test_a_child_that_was_forked_opens_its_own():
     if child == 0:  # never back into pytest, whatever happens
         right = False
         try:
-            right = total(opened([3, 4])) == 7 and len(engine._OWN._inherited) == 1
+            right = total(opened([3, 4])) == 7 and len(engine.OWN.inherited) == 1
         finally:
             os._exit(0 if right else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert total(opened([5, 6])) == 11 and not engine._OWN._inherited
+    assert total(opened([5, 6])) == 11 and not engine.OWN.inherited
 
 
 def test_a_database_that_is_beyond_use_is_replaced(monkeypatch):
@@ -81,5 +81,5 @@ def test_a_database_that_is_beyond_use_is_replaced(monkeypatch):
         def cursor(self):
             raise duckdb.FatalException("invalidated")
 
-    monkeypatch.setattr(engine._OWN, "_database", Beyond())
+    monkeypatch.setattr(engine.OWN, "database", Beyond())
     assert total(opened([1, 2])) == 3

@@ -62,7 +62,9 @@ QUERIES = {
     "sum where": accord.sum("v", bounds=(-1, 3), where="NOT r IN ('north', 'it''s') AND d > '2020-01-31'"),
     "count": accord.count(),
     "count where": accord.count(where="v >= 2.5 AND NOT r = 'it''s'"),
-    "count of moments": accord.count(where="t >= '2020-01-01 12:00:00' OR t < '1970-01-01' OR d = '2020-02-29'"),
+    "count of moments": accord.count(
+        where="t >= '2020-01-01 12:00:00' OR t < '1970-01-01' OR d = '2020-02-29'"
+    ),
     "count of missing": accord.count(where="v IS NULL OR n IS NULL OR d IS NULL OR r IS NULL"),
     "count of true": accord.count(where="b <> FALSE"),
     "count of numbers": accord.count(where="i > 9007199254740992 OR n = 0.125 OR f <= 0.1 OR v IN (0, 2.5)"),
@@ -130,7 +132,10 @@ def fill(url, name, types, rows):
 def in_arrow(types, rows):
     columns = zip(*rows, strict=True) if rows else [()] * len(types)
     return pa.table(
-        {name: pa.array(values, kind) for (name, (_, kind)), values in zip(types.items(), columns, strict=True)}
+        {
+            name: pa.array(values, kind)
+            for (name, (_, kind)), values in zip(types.items(), columns, strict=True)
+        }
     )
 
 
@@ -141,7 +146,7 @@ def at(url, table):
 def integers(people, query, by_cell=False):
     """Everything that a Summary has, in an order of its own; or how it is refused."""
     try:
-        made = people._summaries(query, by_cell=by_cell)
+        made = people.reader.summaries(query, by_cell=by_cell)
     except AccordError as refusal:
         return type(refusal), str(refusal)
     found = []
@@ -152,7 +157,9 @@ def integers(people, query, by_cell=False):
         ):
             assert type(amount) is int
             entries[level, output] = entries.get((level, output), 0) + amount
-        found.append((summary.people.tolist(), summary.outputs, {k: v for k, v in sorted(entries.items()) if v}))
+        found.append(
+            (summary.people.tolist(), summary.outputs, {k: v for k, v in sorted(entries.items()) if v})
+        )
     return found
 
 
@@ -248,7 +255,9 @@ def test_every_statistic_has_the_same_integers(edges, opened):
 def test_how_many_people_have_each_integer(edges, opened):
     here, there = (accord.table(source, **OPENED[opened]) for source in edges)
     for name in ("mean", "sum", "count where", "edges", "categories"):
-        assert integers(here, QUERIES[name], by_cell=True) == integers(there, QUERIES[name], by_cell=True), name
+        assert integers(here, QUERIES[name], by_cell=True) == integers(there, QUERIES[name], by_cell=True), (
+            name
+        )
 
 
 def test_public_groups_have_the_same_integers(edges):
@@ -260,7 +269,7 @@ def test_public_groups_have_the_same_integers(edges):
             with pytest.raises(QueryError, match="people have rows in several"):
                 here.plan(query)
             query = accord.mean("v", bounds=(-1, 3), by="u", keys=["p1", "p2"], membership="public")
-        ours, theirs = (people._groups(query.part) for people in (here, there))
+        ours, theirs = (people.groups(query.part) for people in (here, there))
         assert list(ours) == list(theirs)
         for key in ours:
             assert ours[key].spec() == theirs[key].spec()
@@ -275,7 +284,8 @@ rows = st.tuples(
     st.one_of(st.sampled_from(WHOLE), st.integers(-(2**63), 2**63 - 1)),
     st.one_of(st.sampled_from(DECIMALS), st.decimals(-(10**8), 10**8, places=3)),
     st.one_of(
-        st.sampled_from(TEXTS), st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3)
+        st.sampled_from(TEXTS),
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=3),
     ),
     st.sampled_from([True, False, None]),
     st.one_of(st.sampled_from(DAYS), st.dates()),
@@ -283,13 +293,17 @@ rows = st.tuples(
     st.one_of(st.sampled_from(LEVELS), st.sampled_from([None, nan, -1.0, 1e12])),
     st.sampled_from(["strict", "open", "never", None, "Strict"]),
 )
-asked = st.sampled_from([*product(OPENED, QUERIES), *product([o for o in OPENED if "person" in o], ROWS_OF_PEOPLE)])
+asked = st.sampled_from(
+    [*product(OPENED, QUERIES), *product([o for o in OPENED if "person" in o], ROWS_OF_PEOPLE)]
+)
 
 
 @given(st.lists(rows, max_size=7), st.lists(asked, min_size=3, max_size=3))
 @example([], [("add-remove, by person", "sum"), ("replace", "mean"), ("tiers", "regression")])
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_rows_have_the_same_integers(tables, people, questions):
     fill(tables, "any", TYPES, people)
@@ -316,8 +330,8 @@ def test_sums_beyond_64_bits(database):
     here, there = (accord.table(source, epsilon="e", user="u") for source in (at(database, "large"), arrow))
     query = accord.sum("v", bounds=(0, 2**40), step=1)
     assert integers(here, query) == integers(there, query) == [([2], 1, {(0, 0): 2**41})]
-    wide = here._engine.fetch(
-        "SELECT SUM(CAST(9223372036854775807 AS BIGINT)) AS total FROM generate_series(1, 9)", wide="total"
+    wide = here.reader.engine.fetch(
+        "SELECT SUM(CAST(9223372036854775807 AS BIGINT)) AS total FROM generate_series(1, 9)", wide=("total",)
     )
     assert wide == {"total": [9 * (2**63 - 1)]}
 
@@ -350,12 +364,17 @@ def test_decimals_that_no_double_can_hold_are_missing(database):
             (accord.count(where="n IS NULL"), missing),
             (accord.count(where="n > -1 OR n <= -1"), [1 - m for m in missing]),
         ):
-            assert list(people._summary(query).rows()) == [[x] for x in expected]
+            assert list(people.reader.summary(query).rows()) == [[1, x] for x in expected]
 
 
 @pytest.mark.parametrize(
     ("level", "refusal"),
-    [("NaN", "NaN or not a number"), ("1e400", "NaN or not a number"), ("-1", "negative"), ("1e20", "larger than")],
+    [
+        ("NaN", "NaN or not a number"),
+        ("1e400", "NaN or not a number"),
+        ("-1", "negative"),
+        ("1e20", "larger than"),
+    ],
 )
 def test_levels_that_are_decimals(database, level, refusal):
     run(database, "DROP TABLE IF EXISTS decimals", f"CREATE TABLE decimals AS SELECT '{level}'::numeric AS e")
@@ -374,7 +393,9 @@ def test_no_product_is_too_small(database):
     fill(database, "tiny", None, rows)
     arrow = pa.table(dict(zip("uvw", map(list, zip(*rows, strict=True)), strict=True)))
     for user, high in product((None, "u"), (2.0**40, 1e90)):
-        here, there = (accord.table(source, epsilon=1.0, user=user) for source in (at(database, "tiny"), arrow))
+        here, there = (
+            accord.table(source, epsilon=1.0, user=user) for source in (at(database, "tiny"), arrow)
+        )
         for query in (
             accord.mean("v", bounds=(0, high)),
             accord.mean("v", bounds=(-high, high)),
@@ -409,7 +430,8 @@ def test_dates_and_moments_far_away(database):
     run(database, "DROP TABLE IF EXISTS far", "CREATE TABLE far (d date, t timestamp)")
     run(database, *(f"INSERT INTO far VALUES ('{d}', '{t}')" for d, t in product(dates, moments)))
     values = ", ".join(
-        f"(DATE '{d.replace('BC', '(BC)')}', TIMESTAMP '{t.replace('BC', '(BC)')}')" for d, t in product(dates, moments)
+        f"(DATE '{d.replace('BC', '(BC)')}', TIMESTAMP '{t.replace('BC', '(BC)')}')"
+        for d, t in product(dates, moments)
     )
     there = accord.table(duckdb.connect().sql(f"SELECT * FROM (VALUES {values}) AS far (d, t)"), epsilon=1.0)
     here = accord.table(at(database, "far"), epsilon=1.0)
@@ -457,7 +479,9 @@ def test_any_name_is_just_a_name(database, name):
     fill(database, name, types, rows)
     url = at(database, quoted(name).replace("%", "%25").replace("&", "%26"))
     for user in (None, "u'\""):
-        here, there = (accord.table(source, epsilon="e;", user=user) for source in (url, in_arrow(types, rows)))
+        here, there = (
+            accord.table(source, epsilon="e;", user=user) for source in (url, in_arrow(types, rows))
+        )
         assert here.columns == there.columns
         for query in (
             accord.mean(name, bounds=(0, 4), step=1),
@@ -510,10 +534,16 @@ def test_kinds_come_from_the_catalog(database):
         "k": "date",
         "l": "timestamp",
     }
-    assert people.columns == {**kinds, **dict.fromkeys("mnopqrs", "other"), "t": "text", "u": "number", "v": "other"}
-    assert list(people._summary(accord.histogram("t", categories=["good", "bad"])).rows()) == [[0, 1]]
-    assert list(people._summary(accord.mean("u", bounds=(0, 2), step=0.5)).rows()) == [[3 + 2]]
-    assert list(people._summary(accord.count(where="i = 'ab'")).rows()) == [[2]]
+    assert people.columns == {
+        **kinds,
+        **dict.fromkeys("mnopqrs", "other"),
+        "t": "text",
+        "u": "number",
+        "v": "other",
+    }
+    assert list(people.reader.summary(accord.histogram("t", categories=["good", "bad"])).rows()) == [[0, 1]]
+    assert list(people.reader.summary(accord.mean("u", bounds=(0, 2), step=0.5)).rows()) == [[2, 3 + 2]]
+    assert list(people.reader.summary(accord.count(where="i = 'ab'")).rows()) == [[2, 2]]
     with pytest.raises(QueryError, match="kind that cannot be compared"):
         people.plan(accord.count(where="n = 'x'"))
 
@@ -529,9 +559,11 @@ def test_text_is_compared_byte_by_byte(database):
     people = accord.table(at(database, "collated"), epsilon=1.0, user="w")
     assert people.spec().total == 3
     for column in "uwx":
-        name = people._sql.column(column)
-        sql = f"SELECT PG_COLLATION_FOR({name}) AS of, {name} = 'a' AS equal FROM {people._engine.source}"
-        assert set(people._engine.fetch(sql)["of"].tolist()) == {'"C"'}
+        name = people.reader.engine.dialect.column(column)
+        sql = (
+            f"SELECT PG_COLLATION_FOR({name}) AS of, {name} = 'a' AS equal FROM {people.reader.engine.source}"
+        )
+        assert set(people.reader.engine.fetch(sql)["of"].tolist()) == {'"C"'}
     assert (
         accord.table(at(database, "collated"), epsilon=1.0, user="x").spec().total == 2
     )  # blanks at the end of a char(4) are not text
@@ -547,7 +579,7 @@ def test_columns_that_may_not_be_read_are_not_there(database):
     url = database.replace("postgres@", "reader@")
     people = accord.table(at(url, "half"), epsilon=1.0)
     assert people.columns == {"a": "number"}
-    assert list(people._summary(accord.count()).rows()) == [[1]]
+    assert list(people.reader.summary(accord.count()).rows()) == [[1, 1]]
     with pytest.raises(SourceError, match=r"'none' has no columns that this user may read\. Grant SELECT"):
         accord.table(at(url, "none"), epsilon=1.0)
     with pytest.raises(
@@ -556,7 +588,7 @@ def test_columns_that_may_not_be_read_are_not_there(database):
         accord.table(at(url, "hidden.t"), epsilon=1.0)
     run(database, "REVOKE SELECT (a) ON half FROM reader")
     with pytest.raises(SourceError, match=r"'half' \(InsufficientPrivilege\)\. Grant this user"):
-        people._summary(accord.count())
+        people.reader.summary(accord.count())
 
 
 def test_what_is_not_there_is_named(edges, database):
@@ -579,7 +611,10 @@ def test_what_is_not_there_is_named(edges, database):
 
 
 def test_an_address_that_cannot_be_read():
-    for url in ("postgresql://u:s3cr%zzet@host/db?table=t", "postgresql://u:s3cret@host:port:5/db?x=1&table=t"):
+    for url in (
+        "postgresql://u:s3cr%zzet@host/db?table=t",
+        "postgresql://u:s3cret@host:port:5/db?x=1&table=t",
+    ):
         with pytest.raises(
             SourceError, match=r"address of the PostgreSQL server cannot be read\. Write postgresql://"
         ) as told:
@@ -603,7 +638,7 @@ def test_an_address_that_cannot_be_read():
     ],
 )
 def test_the_name_of_the_table_is_taken_off_the_address(url, address, name):
-    assert postgres._split(url) == (address, name)
+    assert postgres.split_url(url) == (address, name)
 
 
 def test_psycopg_is_asked_for():
@@ -676,7 +711,7 @@ def test_a_server_that_is_not_there(tmp_path):
 
 def test_servers_that_are_refused(database, postgres_server):
     with (
-        patch.object(postgres, "_OLDEST", 99),
+        patch.object(postgres, "OLDEST", 99),
         pytest.raises(SourceError, match=r"accord reads tables of version 99 and later"),
     ):
         accord.table(at(database, "edges"), epsilon=1.0)
@@ -691,26 +726,37 @@ def test_the_table_changes(database):
     assert people.spec().total == 1
     run(database, "INSERT INTO changing VALUES (1, 2)")
     with pytest.raises(SourceError, match="the table has changed since"):
-        people._summary(accord.mean("v", bounds=(0, 4)))
+        people.reader.summary(accord.mean("v", bounds=(0, 4)))
     run(database, "ALTER TABLE changing RENAME v TO w")
-    with pytest.raises(SourceError, match=r"cannot read the PostgreSQL table 'changing' \(UndefinedColumn\)") as told:
-        people._summary(accord.mean("v", bounds=(0, 4)))
+    with pytest.raises(
+        SourceError, match=r"cannot read the PostgreSQL table 'changing' \(UndefinedColumn\)"
+    ) as told:
+        people.reader.summary(accord.mean("v", bounds=(0, 4)))
     assert told.value.__context__ is None
     run(database, "DROP TABLE changing")
     with pytest.raises(SourceError, match=r"\(UndefinedTable\)"):
-        people._summary(accord.count())
+        people.reader.summary(accord.count())
 
 
 def test_nothing_is_written(database, edges):
     people = accord.table(edges[0], epsilon="e")
     with pytest.raises(SourceError, match="ReadOnlySqlTransaction"):
-        people._engine.fetch("DELETE FROM edges RETURNING 1 AS gone")
-    for statement in ("SHOW transaction_isolation", "SHOW transaction_read_only", "SHOW standard_conforming_strings"):
-        assert next(iter(people._engine.fetch(statement).values())).tolist() in (["repeatable read"], ["on"])
+        people.reader.engine.fetch("DELETE FROM edges RETURNING 1 AS gone")
+    for statement in (
+        "SHOW transaction_isolation",
+        "SHOW transaction_read_only",
+        "SHOW standard_conforming_strings",
+    ):
+        assert next(iter(people.reader.engine.fetch(statement).values())).tolist() in (
+            ["repeatable read"],
+            ["on"],
+        )
     run(database, "ALTER ROLE postgres SET standard_conforming_strings = off; ALTER ROLE postgres SET DateStyle = 'SQL, DMY'; ALTER ROLE postgres SET extra_float_digits = 0")  # fmt: skip
     try:
         for name in ("categories", "count of moments", "days as categories"):
-            assert integers(people, QUERIES[name]) == integers(accord.table(edges[1], epsilon="e"), QUERIES[name])
+            assert integers(people, QUERIES[name]) == integers(
+                accord.table(edges[1], epsilon="e"), QUERIES[name]
+            )
     finally:
         run(database, "ALTER ROLE postgres RESET ALL")
 
@@ -780,7 +826,10 @@ def test_ctrl_c_stops_the_query_in_the_server(database, slow, tmp_path):
     plan = people.plan(accord.mean("v", bounds=(0, 10)), "affine", share=0.5)
     run(database, "UPDATE pace SET seconds = 900")
     start = time.monotonic()
-    with meanwhile(database, lambda *_: os.kill(os.getpid(), signal.SIGINT)), pytest.raises(KeyboardInterrupt):
+    with (
+        meanwhile(database, lambda *_: os.kill(os.getpid(), signal.SIGINT)),
+        pytest.raises(KeyboardInterrupt),
+    ):
         people.release(plan, ledger=ledger)
     assert time.monotonic() - start < 600  # of 900 seconds
     with psycopg.connect(database, autocommit=True) as connection:
@@ -795,17 +844,22 @@ def test_a_query_that_the_server_stops(database, slow):
     people = accord.table(slow, epsilon="e")
     run(database, "UPDATE pace SET seconds = 900")
     with (
-        meanwhile(database, lambda connection, pid: connection.execute("SELECT pg_cancel_backend(%s)", [pid])),
+        meanwhile(
+            database, lambda connection, pid: connection.execute("SELECT pg_cancel_backend(%s)", [pid])
+        ),
         pytest.raises(SourceError, match=r"\(QueryCanceled\)\. The server stopped the query"),
     ):
-        people._summary(accord.mean("v", bounds=(0, 10)))
+        people.reader.summary(accord.mean("v", bounds=(0, 10)))
 
 
 def test_threads_ask_at_once(edges):
     here = accord.table(edges[0], epsilon="e")
     wanted = {name: integers(here, QUERIES[name]) for name in ("mean", "sum", "count where", "edges")}
     found = {}
-    threads = [threading.Thread(target=lambda n=name: found.update({n: integers(here, QUERIES[n])})) for name in wanted]
+    threads = [
+        threading.Thread(target=lambda n=name: found.update({n: integers(here, QUERIES[n])}))
+        for name in wanted
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -834,12 +888,16 @@ def test_people_are_the_same_in_every_engine(database, kind):
     rows = [(u, 0.5) for u in ids]
     make(database, "ids", types)
     fill(database, "ids", types, rows)
-    here, there = (accord.table(source, epsilon="e") for source in (at(database, "ids"), in_arrow(types, rows)))
+    here, there = (
+        accord.table(source, epsilon="e") for source in (at(database, "ids"), in_arrow(types, rows))
+    )
     hashes = []
     for people in (here, there):
         kind = people.columns["u"]
-        person = people._sql.person(people._sql.identity("u", kind), "u", kind, SECRET)
-        found = people._engine.fetch(f"SELECT {person} AS person FROM {people._engine.source}")
+        person = people.reader.engine.dialect.person(
+            people.reader.engine.dialect.identity("u", kind), "u", kind, SECRET
+        )
+        found = people.reader.engine.fetch(f"SELECT {person} AS person FROM {people.reader.engine.source}")
         hashes.append(sorted(found["person"].tolist()))
     assert hashes[0] == hashes[1]
     assert all(0 <= x < 2**63 for x in hashes[0])
@@ -847,10 +905,14 @@ def test_people_are_the_same_in_every_engine(database, kind):
         accord.table(source, epsilon="e", user="u") for source in (at(database, "ids"), in_arrow(types, rows))
     )
     assert here.identity.fingerprint(SECRET) == there.identity.fingerprint(SECRET)
-    assert sorted(here.identity.people(SECRET)[0].tolist()) == sorted(there.identity.people(SECRET)[0].tolist())
+    assert sorted(here.identity.people(SECRET)[0].tolist()) == sorted(
+        there.identity.people(SECRET)[0].tolist()
+    )
 
 
-decimal = st.tuples(st.integers(-(10**12), 10**12), st.integers(-25, 3)).map(lambda kp: float(f"{kp[0]}e{kp[1]}"))
+decimal = st.tuples(st.integers(-(10**12), 10**12), st.integers(-25, 3)).map(
+    lambda kp: float(f"{kp[0]}e{kp[1]}")
+)
 
 
 @given(
@@ -870,9 +932,13 @@ def test_numbers_are_written_alike(numbers_table, numbers):
         accord.table(source, epsilon=1.0) for source in (at(numbers_table, "numbers"), in_arrow(types, rows))
     )
     for column in types:
-        sql = (f"SELECT {people._sql.letters(column)} AS x FROM {people._engine.source}" for people in (here, there))
+        sql = (
+            f"SELECT {people.reader.engine.dialect.letters(column)} AS x FROM {people.reader.engine.source}"
+            for people in (here, there)
+        )
         ours, theirs = (
-            people._engine.fetch(text)["x"].tolist() for people, text in zip((here, there), sql, strict=True)
+            people.reader.engine.fetch(text)["x"].tolist()
+            for people, text in zip((here, there), sql, strict=True)
         )
         assert sorted(ours) == sorted(theirs)
 
@@ -906,15 +972,22 @@ def test_tiers_may_be_numbers(database):
         "d": {"2020-01-01": 0.1, "2020-03-01": 1.0},
     }.items():
         options = {"epsilon": column, "tiers": tiers, "default": 3.0}
-        here, there = (accord.table(source, **options) for source in (at(database, "tiers"), in_arrow(types, rows)))
+        here, there = (
+            accord.table(source, **options) for source in (at(database, "tiers"), in_arrow(types, rows))
+        )
         assert here.spec() == there.spec() and here.spec().total == 5
 
 
 def test_floating_ids_that_are_not_exact_are_refused(database, tmp_path):
-    run(database, "CREATE TABLE blurred AS SELECT 9007199254740993::float8 AS u, 16777217::real AS w, 1 AS i, 0.5 AS e")
+    run(
+        database,
+        "CREATE TABLE blurred AS SELECT 9007199254740993::float8 AS u, 16777217::real AS w, 1 AS i, 0.5 AS e",
+    )
     ledger = accord.Ledger(tmp_path / "accord.db")
     for user in ("u", "w"):
-        with pytest.raises(LedgerError, match=r"1 ids in '[uw]' are floating-point numbers too large to be exact"):
+        with pytest.raises(
+            LedgerError, match=r"1 ids in '[uw]' are floating-point numbers too large to be exact"
+        ):
             ledger.register(accord.table(at(database, "blurred"), epsilon="e", user=user), "people")
     ledger.register(accord.table(at(database, "blurred"), epsilon="e", user="i"), "people")
 
@@ -933,8 +1006,10 @@ def test_the_secret_of_a_ledger_is_in_no_query(edges):
     """The server may show and log their texts."""
     here, there = (accord.table(source, epsilon="e", user="u") for source in edges)
     asked = []
-    fetch = here._engine.fetch
-    with patch.object(here._engine, "fetch", lambda sql, wide=None: [asked.append(sql), fetch(sql, wide)][1]):
+    fetch = here.reader.engine.fetch
+    with patch.object(
+        here.reader.engine, "fetch", lambda sql, wide=(): [asked.append(sql), fetch(sql, wide)][1]
+    ):
         marks = [here.identity.fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
     assert marks == [there.identity.fingerprint(secret) for secret in (SECRET, SECRET[::-1], SECRET)]
     assert len(set(marks)) == 2 and not any(SECRET in sql or SECRET[::-1] in sql for sql in asked)
@@ -955,10 +1030,12 @@ def test_what_is_known_beforehand_cannot_fail_either(database):
             (accord.mean("v", bounds=(0, 10**90), step=10**88), 0),
             (accord.count(where="d > '2020-01-01' AND t > '2020-01-01' AND n IS NULL AND v > 0"), 1),
         ):
-            assert list(people._summary(query).rows()) == [[cell]]
-        assert people._summary(accord.median("d", bounds=DATES)).output.tolist() == [30]
-        assert people._summary(accord.median("t", bounds=DATES)).output.tolist() == [30]
-        empty = accord.table(at(database, "nobody"), epsilon="e", user=user, neighbors="add-remove", roster=ROSTER)
+            assert list(people.reader.summary(query).rows()) == [[1, cell]]
+        assert people.reader.summary(accord.median("d", bounds=DATES)).output.tolist() == [30]
+        assert people.reader.summary(accord.median("t", bounds=DATES)).output.tolist() == [30]
+        empty = accord.table(
+            at(database, "nobody"), epsilon="e", user=user, neighbors="add-remove", roster=ROSTER
+        )
         for name in ("n", "v"):
             assert integers(empty, accord.mean(name, bounds=(0, 10**90)))[0][2] == {}
 
@@ -971,6 +1048,9 @@ def test_rows_stay_in_the_server(edges, tmp_path):
         match=r"a PostgreSQL table .*cannot be kept or left out one by one\. Write it to a Parquet file",
     ):
         here.release(QUERIES["regression"], "sample")
-    for call in (lambda: here._engine.rows(here._engine.source, ["v"], "numpy"), lambda: here._engine.lend({})):
+    for call in (
+        lambda: here.reader.engine.rows(here.reader.engine.source, ["v"], "numpy"),
+        lambda: here.reader.engine.lend({}),
+    ):
         with pytest.raises(SourceError, match="rows of a PostgreSQL table stay in the server"):
             call()

@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 import accord
 from accord.cli import main
 from accord.errors import QueryError
-from accord.receipt import to_json
+from accord.release.receipt import to_json
 
 ALPHA = 1e-9
 DAY, MOMENT = datetime.date, datetime.datetime
@@ -53,7 +53,9 @@ def test_the_ends_of_a_constant_column(ask):
 def test_heavy_ties(mechanism):
     """70 % of the people at one value: it is every quantile between."""
     table = people(np.repeat([1.0, 4.0, 9.0], [150, 700, 150]), np.tile([5.0, 20.0], 500))
-    assert table.release(accord.quantile("x", [0.3, 0.5, 0.7], (0, 10), step=0.5), mechanism).value == [4.0] * 3
+    assert (
+        table.release(accord.quantile("x", [0.3, 0.5, 0.7], (0, 10), step=0.5), mechanism).value == [4.0] * 3
+    )
 
 
 def test_bounds_a_thousand_times_too_wide():
@@ -68,7 +70,9 @@ def test_bounds_a_thousand_times_too_wide():
 
 
 @pytest.mark.parametrize(("values", "end"), [([1e9] * 300, 10.0), ([-1e9] * 300, -10.0)])
-@pytest.mark.parametrize(("ask", "mechanism"), [(accord.median, "rank"), (accord.min, "pe"), (accord.max, "pe")])
+@pytest.mark.parametrize(
+    ("ask", "mechanism"), [(accord.median, "rank"), (accord.min, "pe"), (accord.max, "pe")]
+)
 def test_values_outside_count_as_the_nearer_bound(ask, mechanism, values, end):
     assert people(values, 60.0).release(ask("x", bounds=(-10, 10), step=1), mechanism).value == end
 
@@ -96,7 +100,9 @@ def test_missing_values_count_as_the_middle():
     table = people([nan, inf, -inf, nan] * 100, 20.0)
     assert table.release(accord.median("x", (0, 10), step=1)).value == 5.0
     assert table.release(accord.median("x", (0, 10), step=1, missing=2)).value == 2.0
-    nulls = accord.table(pa.table({"x": pa.array([None] * 300, pa.float64()), "e": [80.0] * 300}), epsilon="e")
+    nulls = accord.table(
+        pa.table({"x": pa.array([None] * 300, pa.float64()), "e": [80.0] * 300}), epsilon="e"
+    )
     assert nulls.release(accord.max("x", (0, 10), step=1), "pe").value == 5.0
 
 
@@ -167,7 +173,11 @@ def test_integers_dates_and_timestamps(source, tmp_path):
     hour = datetime.timedelta(hours=1)
     query = accord.quantile("moment", [0.25, 0.75], (MOMENT(2020, 1, 1), MOMENT(2020, 2, 1)), step=hour)
     early, late = table.release(query).value
-    assert type(early) is MOMENT and abs(early - MOMENTS[150]) <= 4 * hour and abs(late - MOMENTS[450]) <= 4 * hour
+    assert (
+        type(early) is MOMENT
+        and abs(early - MOMENTS[150]) <= 4 * hour
+        and abs(late - MOMENTS[450]) <= 4 * hour
+    )
     first = table.release(accord.min("day", bounds=(DAY(1960, 1, 1), DAY(2020, 1, 1))), "pe").value
     assert type(first) is DAY and first == DAYS[0]
 
@@ -218,7 +228,11 @@ def test_bad_p_is_refused(p, words):
     [
         ((0, DAY(2020, 1, 1)), {}, "are of two kinds"),
         ((DAY(2020, 1, 1), MOMENT(2020, 2, 1)), {}, "are of two kinds"),
-        ((MOMENT(2020, 1, 1, tzinfo=datetime.UTC), MOMENT(2020, 2, 1, tzinfo=datetime.UTC)), {}, "without a time zone"),
+        (
+            (MOMENT(2020, 1, 1, tzinfo=datetime.UTC), MOMENT(2020, 2, 1, tzinfo=datetime.UTC)),
+            {},
+            "without a time zone",
+        ),
         ((DAY(2020, 2, 1), DAY(2020, 1, 1)), {}, "reversed"),
         ((DAY(2020, 1, 1), DAY(2020, 1, 1)), {}, "equal"),
         (("2020-01-01", "2020-02-01"), {}, "must be a finite number"),
@@ -261,7 +275,9 @@ def test_intervals_hold(ask, ps):
         here = values[epsilon > 0]
         answers = release.value if isinstance(release.value, list) else [release.value]
         intervals = release.interval(0.95)
-        for value, (low, high) in zip(answers, intervals if isinstance(intervals, list) else [intervals], strict=True):
+        for value, (low, high) in zip(
+            answers, intervals if isinstance(intervals, list) else [intervals], strict=True
+        ):
             half = float(query.step) / 2
             held += 100 * (here <= value + half).mean() >= low and 100 * (here < value - half).mean() <= high
     assert binomtest(int(held), runs * len(ps), 0.95, alternative="less").pvalue > ALPHA
@@ -272,13 +288,17 @@ def test_receipts_of_dates_and_lists():
     table = accord.table(pa.table({"day": DAYS, "moment": MOMENTS, "e": [5.0] * N}), epsilon="e")
     bounds = (DAY(1960, 1, 1), DAY(2020, 1, 1))
     one = json.loads(to_json(table.release(accord.median("day", bounds)).receipt()))
-    assert DAY.fromisoformat(one["value"]) and one["unit"] == "percentile points" and one["query"]["p"] == "0.5"
+    assert (
+        DAY.fromisoformat(one["value"]) and one["unit"] == "percentile points" and one["query"]["p"] == "0.5"
+    )
     assert one["query"]["bounds"] == ["1960-01-01", "2020-01-01"]
     low, high = one["interval"]["bounds"]
     assert 0 <= low < 50 < high <= 100
     several = json.loads(to_json(table.release(accord.quantile("day", [0.9, 0.1], bounds)).receipt()))
     assert several["query"]["p"] == ["0.1", "0.9"] and several["value"] == sorted(several["value"])
-    assert [low < 100 * p < high for p, (low, high) in zip((0.1, 0.9), several["interval"]["bounds"], strict=True)]
+    assert [
+        low < 100 * p < high for p, (low, high) in zip((0.1, 0.9), several["interval"]["bounds"], strict=True)
+    ]
     moment = json.loads(
         to_json(table.release(accord.max("moment", (MOMENT(2020, 1, 1), MOMENT(2021, 1, 1)))).receipt())
     )
@@ -307,7 +327,9 @@ def test_command_line_numbers(path):
     assert abs(json.loads(run("release", path, "median", *how).stdout)["value"] - 300) < 20
     low, high = json.loads(run("release", path, "quantile", *how, "--p", "0.1,0.9").stdout)["value"]
     assert abs(low - 60) < 20 and abs(high - 540) < 20
-    assert isinstance(json.loads(run("release", path, "quantile", *how, "--p", "0.25").stdout)["value"], float)
+    assert isinstance(
+        json.loads(run("release", path, "quantile", *how, "--p", "0.25").stdout)["value"], float
+    )
     assert json.loads(run("release", path, "min", *how).stdout)["value"] < 30
     assert json.loads(run("release", path, "max", *how).stdout)["value"] > 560
 
@@ -317,7 +339,9 @@ def test_command_line_dates(path):
     for statistic in ("median", "min", "max"):
         assert DAY.fromisoformat(json.loads(run("release", path, statistic, *how, "--json").stdout)["value"])
     value = json.loads(run("release", path, "quantile", *how, "--p", "0.1,0.9", "--json").stdout)["value"]
-    assert value == sorted(value) and abs(DAY.fromisoformat(value[0]) - DAYS[60]) < datetime.timedelta(days=600)
+    assert value == sorted(value) and abs(DAY.fromisoformat(value[0]) - DAYS[60]) < datetime.timedelta(
+        days=600
+    )
     moment = ["moment", "--bounds", "2020-01-01T00:00", "2021-01-01T00:00", "--epsilon", "e", "--json"]
     assert MOMENT.fromisoformat(json.loads(run("release", path, "median", *moment).stdout)["value"])
     for command in ("plan", "release"):
@@ -330,12 +354,16 @@ def test_command_line_refusals(path):
         "Ask for accord.min"
         in run("plan", path, "quantile", "k", "--bounds", 0, 9, "--p", 0, "--epsilon", "e", code=1).stderr
     )
-    assert "needs --p" in run("plan", path, "quantile", "k", "--bounds", 0, 9, "--epsilon", "e", code=2).stderr
+    assert (
+        "needs --p" in run("plan", path, "quantile", "k", "--bounds", 0, 9, "--epsilon", "e", code=2).stderr
+    )
     assert (
         "--p has no meaning"
         in run("plan", path, "median", "k", "--bounds", 0, 9, "--p", "0.5", "--epsilon", "e", code=2).stderr
     )
     assert (
         "finite number"
-        in run("plan", path, "quantile", "k", "--bounds", 0, 9, "--p", "half", "--epsilon", "e", code=1).stderr
+        in run(
+            "plan", path, "quantile", "k", "--bounds", 0, 9, "--p", "half", "--epsilon", "e", code=1
+        ).stderr
     )

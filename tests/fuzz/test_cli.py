@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from strategies import HOSTILE, letters
 
 from accord.cli import STATISTICS, main
+from accord.statistics import ALL
 
 patient = settings(suppress_health_check=list(HealthCheck))
 NUMBER, TEXT = 424242.4242, "CANARY-7f3a"
@@ -202,7 +203,9 @@ ADDRESSES = (
 def test_an_address_that_leads_nowhere_is_refused(folder, address):
     words = ["release", address, *ASKED[0], *LEVELS]
     obey(*words, code=1)
-    assert "word@" not in json.loads(obey(*words, "--json", code=1).stdout)["error"]["message"], "nor of a password"
+    assert "word@" not in json.loads(obey(*words, "--json", code=1).stdout)["error"]["message"], (
+        "nor of a password"
+    )
     obey("ledger", "register", "accord.db", "other", address, *LEVELS, "--user", "who", code=1)
 
 
@@ -233,7 +236,9 @@ NOT = (
     "x" * 2_000,
     *HOSTILE[:40],
 )
-free = st.one_of(st.sampled_from(NOT), st.text(letters, max_size=6).filter(lambda text: not text.startswith("-")))
+free = st.one_of(
+    st.sampled_from(NOT), st.text(letters, max_size=6).filter(lambda text: not text.startswith("-"))
+)
 conditions = st.one_of(
     st.sampled_from([
         "x", "x >", "x > 'a", "x > 1 AND", "x > 1; DROP TABLE people", "(" * 99 + "x = 1" + ")" * 99, "NOT " * 60 + "x = 1", "x = 1e999", "x = 9" + "9" * 30, "x IN ()", "x = (SELECT 1)",
@@ -276,14 +281,14 @@ def needed(statistic):
         "count": ["--where", "x > 1"],
     }
     ends = asked.get(statistic, ["--bounds", "0", "1000000"])
-    return [*column, *ends, *{"quantile": ["--p", "0.9"], "regression": ["--on", "z=0..7"]}.get(statistic, [])]
+    return [
+        *column,
+        *ends,
+        *{"quantile": ["--p", "0.9"], "regression": ["--on", "z=0..7"]}.get(statistic, []),
+    ]
 
 
-_GRID = ["--bounds", "--step", "--missing"]
-OWN = {
-    "count": [], "rows": ["--max"], "histogram": ["--edges", "--categories", "--missing"], "regression": ["--bounds", "--on"],
-    "mean": [*_GRID, "--std"], "sum": [*_GRID, "--std"], "quantile": [*_GRID, "--p"], "median": _GRID, "min": _GRID, "max": _GRID,
-}  # fmt: skip
+OWN = {one.name: [f"--{option}" for option in one.options if option != "column"] for one in ALL}
 ANY = sorted(set(OPTIONS) - {option for options in OWN.values() for option in options})
 
 
@@ -301,7 +306,9 @@ def commands(draw):
     if draw(st.booleans()):
         words += ["--ledger", "accord.db", "--share", "0.001", "--user", "who"]
     fitting = st.sampled_from([*OWN[statistic] * 3, *ANY])
-    for option in draw(st.lists(st.one_of(*[fitting] * 9, st.sampled_from(sorted(OPTIONS))), max_size=3, unique=True)):
+    for option in draw(
+        st.lists(st.one_of(*[fitting] * 9, st.sampled_from(sorted(OPTIONS))), max_size=3, unique=True)
+    ):
         value = draw(OPTIONS[option])
         words += [option, *([value] if isinstance(value, str) else value)]  # the last one counts
     if draw(st.integers(0, 9)) == 0:
@@ -354,7 +361,17 @@ def test_any_names_of_columns(tmp_path, start):
         pq.write_table(pa.table({name: [0.5, inf] * (n // 2), "named group": ["a"] * n}), path)
         told = json.loads(
             obey(
-                "plan", path, "count", "--by", "named group", "--keys", "a,[/b]", "--epsilon", name, "--json", code=0
+                "plan",
+                path,
+                "count",
+                "--by",
+                "named group",
+                "--keys",
+                "a,[/b]",
+                "--epsilon",
+                name,
+                "--json",
+                code=0,
             ).stdout
         )
         assert [line["level"] for line in told["charges"]] == ["0.5", "inf"]
@@ -392,7 +409,17 @@ def test_a_release_that_fails_midway_is_charged_and_has_no_answer(tmp_path, monk
 
 
 def test_a_figure_that_cannot_be_drawn_costs_nobody_anything(folder):
-    words = ["release", "people.parquet", *LEVELS, "--user", "who", "--ledger", "accord.db", "--share", "0.001"]
+    words = [
+        "release",
+        "people.parquet",
+        *LEVELS,
+        "--user",
+        "who",
+        "--ledger",
+        "accord.db",
+        "--share",
+        "0.001",
+    ]
     before = spent()
     for path in ("no/where.png", "plan.xyz", "x" * 300 + ".png"):
         obey(*words, *ASKED[0], "--plot", path, code=1)
@@ -461,7 +488,18 @@ def test_a_ledger_that_is_none_is_refused(folder, tmp_path, how):
         obey("ledger", *words, "--json")
     obey("ledger", "export", url)
     for command in ("plan", "release"):
-        obey(command, "people.parquet", *ASKED[0], *LEVELS, "--user", "who", "--ledger", url, "--share", "0.001")
+        obey(
+            command,
+            "people.parquet",
+            *ASKED[0],
+            *LEVELS,
+            "--user",
+            "who",
+            "--ledger",
+            url,
+            "--share",
+            "0.001",
+        )
     obey("ledger", "init", url)
 
 
@@ -520,6 +558,8 @@ def test_a_full_disk(folder, more):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("address", ["spark://", "spark://nothing", "spark://`; DROP TABLE people", "spark://a.b.c.🦆"])
+@pytest.mark.parametrize(
+    "address", ["spark://", "spark://nothing", "spark://`; DROP TABLE people", "spark://a.b.c.🦆"]
+)
 def test_an_address_in_spark_that_leads_nowhere(folder, address):
     assert process("plan", address, *ASKED[0], *LEVELS, "--json", PYTHONWARNINGS="ignore")[0] == 1

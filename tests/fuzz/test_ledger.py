@@ -37,7 +37,9 @@ GROUPS = ("u", "[/b]")
 wishes = st.sampled_from([*LEVELS, 0.3, 1.0, 1.0, 2.5, 2.5, 2.5])
 members = st.dictionaries(st.sampled_from(PEOPLE), wishes, min_size=1, max_size=6)
 names = st.sampled_from(["people", "it's", "[/b]", '"; DROP TABLE accord_cohort; --', "🦆", "people: u"])
-kinds = st.sampled_from(["mean", "count", "median", "histogram", "groups", "public groups", "public part", "workload"])
+kinds = st.sampled_from(
+    ["mean", "count", "median", "histogram", "groups", "public groups", "public part", "workload"]
+)
 mechanisms = st.sampled_from(["minimum", "minimum", "threshold", "auto"])
 shares = st.sampled_from([1.0, 0.5, 0.3, 0.1, 0.05, 0.0371])
 
@@ -92,7 +94,14 @@ class Mixed(RuleBasedStateMachine):
             "histogram": ["histogram", self.x, "--edges", "0,4,8,10"],
             "groups": ["sum", *grid, *part],
             "public groups": ["mean", *grid, *part, "--membership", "public"],
-            "public part": ["mean", *grid, "--where", f"{quoted(self.group)} = 'u'", "--membership", "public"],
+            "public part": [
+                "mean",
+                *grid,
+                "--where",
+                f"{quoted(self.group)} = 'u'",
+                "--membership",
+                "public",
+            ],
         }[kind]
 
     def run(self, *words):
@@ -125,7 +134,9 @@ class Mixed(RuleBasedStateMachine):
 
     def written(self, name, table, broken=False):
         """The table as a file; `broken`: who is in it can be read, and x cannot."""
-        path = Path(self.folder.name, f"{len(self.files) if name not in self.files else self.files[name][2]}.parquet")
+        path = Path(
+            self.folder.name, f"{len(self.files) if name not in self.files else self.files[name][2]}.parquet"
+        )
         people = sorted(table)
         columns = {
             self.who: pa.array(people, pa.int64()),
@@ -133,7 +144,9 @@ class Mixed(RuleBasedStateMachine):
             self.group: pa.array([group_of(p) for p in people], pa.string()),
             self.x: pa.array([float(p * 3 % 11) for p in people], pa.float64()),
         }
-        pq.write_table(pa.table(columns), path, compression="none", use_dictionary=False, write_statistics=False)
+        pq.write_table(
+            pa.table(columns), path, compression="none", use_dictionary=False, write_statistics=False
+        )
         if broken:
             start = pq.ParquetFile(path).metadata.row_group(0).column(3).data_page_offset
             raw = bytearray(path.read_bytes())
@@ -167,13 +180,21 @@ class Mixed(RuleBasedStateMachine):
         ledger, people, query = accord.Ledger(self.url), self.opened(path), self.question(kind)
         base = {p: self.left(p) if rest else LEVELS[e] for p, e in table.items()}
         try:
-            plan = accord.plan(ledger.remaining(people), query, how, share) if rest else people.plan(query, how, share)
+            plan = (
+                accord.plan(ledger.remaining(people), query, how, share)
+                if rest
+                else people.plan(query, how, share)
+            )
         except PlanError:
             plan = None
-        groups = plan.plans if isinstance(plan, accord.GroupedPlan) else {None: plan}
+        groups = plan.plans if plan.is_grouped else {None: plan}
         charge = dict.fromkeys(table, 0)
         for key, part in groups.items():
-            inside = [p for p in table if kind not in ("public groups", "public part") or group_of(p) == (key or "u")]
+            inside = [
+                p
+                for p in table
+                if kind not in ("public groups", "public part") or group_of(p) == (key or "u")
+            ]
             if part is not None:
                 paid = part.spent if kind == "workload" else part.cost
                 by_level = dict(zip(part.spec.micro.tolist(), paid.tolist(), strict=True))
@@ -194,7 +215,9 @@ class Mixed(RuleBasedStateMachine):
         assert told == ("SourceError" if fault else None), told
         for p, c in charge.items():
             self.spent[p] = min(PUBLIC, self.spent[p] + c)
-            assert c == 0 or self.spent[p] <= self.level(p), "nobody is charged beyond the lowest level that they have"
+            assert c == 0 or self.spent[p] <= self.level(p), (
+                "nobody is charged beyond the lowest level that they have"
+            )
 
     def part(self, name, part, levels):
         """A public group becomes a table, unless one of the same people with the same levels is there."""
@@ -219,7 +242,9 @@ class Mixed(RuleBasedStateMachine):
                 "--ledger",
                 self.url,
             ]
-            code, made = self.run(*words, "--mechanism", how, "--share", share, *(["--remaining"] if rest else []))
+            code, made = self.run(
+                *words, "--mechanism", how, "--share", share, *(["--remaining"] if rest else [])
+            )
             assert code == ("error" in made) and (code == 0) == ("value" in made or "groups" in made)
             return made["error"]["type"] if code else None
         ledger, people = accord.Ledger(self.url), self.opened(path)

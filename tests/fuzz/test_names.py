@@ -47,11 +47,18 @@ def test_every_name_names_its_own_column(source, tmp_path):
     for level, x, who, group in fours[2 * SOURCES.index(source) :: 2 * len(SOURCES)]:
         if len({name.lower() for name in (level, x, who, group)}) < 4:
             continue
-        columns = {level: [inf] * 6, x: [1.0, 3.0, 6.0, 2.0, 0.0, 8.0], who: list("aabbcc"), group: list("uuvvuu")}
+        columns = {
+            level: [inf] * 6,
+            x: [1.0, 3.0, 6.0, 2.0, 0.0, 8.0],
+            who: list("aabbcc"),
+            group: list("uuvvuu"),
+        }
         table = accord.table(source(columns, tmp_path), epsilon=level, user=who)
         assert table.release(accord.mean(x, (0, 8), step=1)).value == 10 / 3
         groups = table.release(accord.mean(x, (0, 8), step=1, by=group, keys=["u", "v"]), "minimum").value
-        assert groups == [{group: key, "value": v, "rmse": ANY, "few": ANY} for key, v in (("u", 3.0), ("v", 4.0))]
+        assert groups == [
+            {group: key, "value": v, "rmse": ANY, "few": ANY} for key, v in (("u", 3.0), ("v", 4.0))
+        ]
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -92,7 +99,9 @@ def test_a_number_that_no_double_can_hold_is_missing():
 
 
 @pytest.mark.parametrize(
-    "path", ["x" * 300 + ".csv", "x/" * 3_000 + "y.parquet", "", "a\0b.csv", "\udcff.csv"], ids=lambda p: ascii(p[:9])
+    "path",
+    ["x" * 300 + ".csv", "x/" * 3_000 + "y.parquet", "", "a\0b.csv", "\udcff.csv"],
+    ids=lambda p: ascii(p[:9]),
 )
 def test_a_path_that_no_file_can_have_is_refused(path):
     with pytest.raises(SourceError, match="there is no file"):
@@ -106,13 +115,17 @@ def test_a_level_that_is_too_large_to_be_written_is_not_public():
 
 @pytest.mark.parametrize("by", ["value", "rmse", "few"])
 def test_groups_have_no_name_that_a_row_of_the_answer_has(by):
-    with pytest.raises(AccordError, match=f"by='{by}' is what the rows of the answer call something of their own"):
+    with pytest.raises(
+        AccordError, match=f"by='{by}' is what the rows of the answer call something of their own"
+    ):
         accord.count(by=by, keys=["a"])
 
 
 def test_coefficients_have_names_of_their_own():
     with pytest.raises(AccordError, match="two coefficients of the regression are written alike"):
-        accord.regression("y", ["a=b", "a"], bounds={"y": (0, 1), "a=b": (0, 1)}, categories={"a": ["c", "b"]})
+        accord.regression(
+            "y", ["a=b", "a"], bounds={"y": (0, 1), "a=b": (0, 1)}, categories={"a": ["c", "b"]}
+        )
     rows = {"e": [inf] * 9, "y": [5.0] * 9, "intercept": [1.0] * 9}
     line = accord.regression("y", ["intercept"], bounds={"y": (0, 10), "intercept": (0, 2)})
     shown = str(accord.table(rows, epsilon="e").release(line)).splitlines()

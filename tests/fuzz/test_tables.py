@@ -25,6 +25,7 @@ from strategies import (
 
 import accord
 from accord.errors import AccordError
+from accord.people.reader import TableReader
 
 patient = settings(suppress_health_check=list(HealthCheck))
 named = different(len(PLAIN)).map(lambda given: dict(zip(PLAIN, given, strict=True)))
@@ -79,13 +80,16 @@ def paid(receipt):
     """Of every receipt in a document."""
     if "charges" in receipt:
         affordable(receipt["share"], receipt["charges"])
-    for part in [*receipt.get("receipts", ()), *(g["receipt"] for g in receipt.get("groups", ()) if g["receipt"])]:
+    for part in [
+        *receipt.get("receipts", ()),
+        *(g["receipt"] for g in receipt.get("groups", ()) if g["receipt"]),
+    ]:
         paid(part)
 
 
 def answered(table, query, how):
     """Plan and release: the laws hold for both. None if it is refused."""
-    with patch.object(accord.Table, "_summaries", side_effect=AssertionError("a plan reads no value")):
+    with patch.object(TableReader, "summaries", side_effect=AssertionError("a plan reads no value")):
         told = refused(lambda: table.plan(query, **how))
     if told is not None:
         assert refused(lambda: table.release(query, **how)) == told

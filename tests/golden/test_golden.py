@@ -134,7 +134,9 @@ def test_help(monkeypatch):
 
     def tell(command, words):
         lines.append(f"$ accord {' '.join([*words, '--help'])}\n")
-        lines.append(CliRunner().invoke(fresh.main, [*words, "--help"], prog_name="accord", terminal_width=100).stdout)
+        lines.append(
+            CliRunner().invoke(fresh.main, [*words, "--help"], prog_name="accord", terminal_width=100).stdout
+        )
         if isinstance(command, click.Group):
             for name in sorted(command.commands):
                 tell(command.commands[name], [*words, name])
@@ -155,7 +157,7 @@ def test_plans(neighbors):
         for modifier in ("none", "where", "by"):
             if name == "algorithm":
                 continue
-            asked = ask(offered._SCALE, **offered.MODIFIERS[modifier].of)
+            asked = ask(offered.SCALE, **offered.MODIFIERS[modifier].of)
             found[f"{name}, {modifier}"] = timeless(accord.plan(SPEC, asked, neighbors=neighbors).describe())
     agree(f"plans-{neighbors}.txt", found)
 
@@ -183,11 +185,13 @@ def test_receipts():
             if name in ("algorithm", "workload") and modifier == "public by":
                 continue
             words = {} if name == "algorithm" else offered.MODIFIERS[modifier].of
-            asked = ask(offered._SCALE, **words)
+            asked = ask(offered.SCALE, **words)
             SEEDED.seed(f"{name}, {modifier}")
             mechanism = "sample" if name == "algorithm" else "auto"
             if name == "algorithm":
-                made = accord.sample(asked.run, people(), columns=["x"], rows="numpy").receipt() | {"value": "…"}
+                made = accord.sample(asked.run, people(), columns=["x"], rows="numpy").receipt() | {
+                    "value": "…"
+                }
             else:
                 made = people().release(asked, mechanism, share=0.5).receipt()
             found[f"{name}, {modifier}"] = timeless(made)
@@ -200,7 +204,7 @@ def test_texts():
         for modifier in ("none", "by"):
             if name == "workload" and modifier == "by":
                 continue
-            asked = offered.QUESTIONS[name](offered._SCALE, **offered.MODIFIERS[modifier].of)
+            asked = offered.QUESTIONS[name](offered.SCALE, **offered.MODIFIERS[modifier].of)
             SEEDED.seed(f"{name}, {modifier}")
             table = people()
             lines += [f"==== {name}, {modifier}\n", str(table.plan(asked)), "", str(table.release(asked)), ""]
@@ -295,7 +299,10 @@ def test_json_of_the_command_line():
     for name, words in COMMANDS.items():
         SEEDED.seed(name)
         told = CliRunner().invoke(main, [*words, "--json"])
-        found[name] = {"exit": told.exit_code, "stdout": timeless(json.loads(told.stdout)) if told.stdout else None}
+        found[name] = {
+            "exit": told.exit_code,
+            "stdout": timeless(json.loads(told.stdout)) if told.stdout else None,
+        }
     agree("command-line.txt", found)
 
 
@@ -315,9 +322,9 @@ def name_of(cell):
 
 
 def outcome(made):
-    if isinstance(made, accord.WorkloadRelease):
+    if made.plan.is_workload:
         return [outcome(one) for one in made.releases]
-    if isinstance(made, accord.GroupedRelease):
+    if made.plan.is_grouped:
         return {key: None if one is None else outcome(one) for key, one in made.releases.items()}
     receipt = made.receipt()
     kept = {name: receipt[name] for name in ("value", "rmse", "rmse_here", "bias_bound")}
@@ -343,7 +350,8 @@ def test_some_releases_are_as_they_were(statistic, tmp_path):
         path.write_text("\n".join(entry(key, every[key]) for key in every) + "\n", encoding="utf-8")
     golden = read(path)
     assert list(golden) == [name_of(cell) for cell in cells(statistic)]
-    same(cells(statistic)[list(offered.QUESTIONS).index(statistic) % EVERY :: EVERY], golden, tmp_path)
+    start = list(offered.QUESTIONS).index(statistic) % min(EVERY, len(golden))
+    same(cells(statistic)[start::EVERY], golden, tmp_path)
 
 
 @pytest.mark.slow

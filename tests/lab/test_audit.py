@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from noises import SEEDED
-from planted import PLANTED
+from planted import PLANTED, releasing
 
 import accord
 import accord.noise
-from accord import cli, release
+from accord import cli
 from accord.errors import AccordError
 from accord.lab import audit
 from accord.lab.audit import basics, exact, noise_laws, replay, runner, source
@@ -33,7 +33,7 @@ RNG = np.random.default_rng(1)
 
 def part(look, *args):
     """One part of what all questions have in common."""
-    return [runner._seen("replay", job("basics", ""), account) for account in look(*args)]
+    return [runner.seen_by("replay", job("basics", ""), account) for account in look(*args)]
 
 
 def noise(look):
@@ -140,7 +140,9 @@ def test_a_violation_ends_the_command_with_1(monkeypatch, tmp_path):
     words = ["audit", "affine", "--statistic", "count where", "--jobs", "1", "--html", str(page)]
     made = CliRunner().invoke(cli.main, words)
     assert made.exit_code == 1 and made.stdout.startswith("VIOLATED")
-    assert "affine, count where, replace, level 2.5: exact: person 3 changes from" in made.stdout.replace("\n", " ")
+    assert "affine, count where, replace, level 2.5: exact: person 3 changes from" in made.stdout.replace(
+        "\n", " "
+    )
     text = page.read_text("utf-8")
     assert "VIOLATED" in text and "<svg" in text and "5 of 2.5" in text
 
@@ -157,7 +159,9 @@ def test_nothing_is_found_where_nothing_is(statistic, neighbors):
         assert {m.name for m in ALL if m.name != "pe"} & {s.mechanism for s in seen if s.near > 0.5}
 
 
-@pytest.mark.parametrize(("statistic", "neighbors"), [("count by", "add-remove"), ("median where", "replace")])
+@pytest.mark.parametrize(
+    ("statistic", "neighbors"), [("count by", "add-remove"), ("median where", "replace")]
+)
 def test_no_alarm_in_a_row(statistic, neighbors, seeded_noise):
     alarms(statistic, neighbors, 2)
 
@@ -170,7 +174,7 @@ def test_no_alarm_many_times_in_a_row(statistic, neighbors, seeded_noise):
 
 def alarms(statistic, neighbors, times):
     """The exact way comes out the same each time; the others do not."""
-    one = job(statistic, neighbors, runs=200, looks=runner._looks(list(STATISTICS), NAMES))
+    one = job(statistic, neighbors, runs=200, looks=runner.looks_of(list(STATISTICS), NAMES))
     accounts = list(exact.examine(STATISTICS[statistic], neighbors, NAMES))
     for _ in range(times):
         assert violations(at_random(one, accounts, np.random.default_rng(SEEDED.randbits(64)))) == []
@@ -200,7 +204,9 @@ def test_the_order_is_worst_first():
 
 
 def test_a_finding_keeps_the_look_that_came_closest():
-    looks = [Seen("exact", "a", "mean", "replace", "1", p, f) for p, f in ((1.0, 0.9), (0.1, 0.1), (5.0, 4.0))]
+    looks = [
+        Seen("exact", "a", "mean", "replace", "1", p, f) for p, f in ((1.0, 0.9), (0.1, 0.1), (5.0, 4.0))
+    ]
     assert gathered(looks)[0].looks["exact"] is looks[1]
 
 
@@ -230,7 +236,11 @@ def test_the_command_on_a_narrow_question(tmp_path, seeded_noise):
         and found["alpha"] == ALPHA
         and found["seed"] == 3
     )
-    ways = [set(f["ways"]) for f in found["findings"] if f["statistic"] == "max where" and f["mechanism"] == "minimum"]
+    ways = [
+        set(f["ways"])
+        for f in found["findings"]
+        if f["statistic"] == "max where" and f["mechanism"] == "minimum"
+    ]
     assert {"exact", "replay", "empirical"} in ways
     assert "Passed" in page.read_text("utf-8")
 
@@ -257,9 +267,13 @@ def test_bad_numbers_are_refused():
 
 
 def test_an_audit_does_not_touch_the_noise_of_releases():
-    before = vars(release)["SECURE"], dict(vars(accord.noise)), dict(vars(type(vars(release)["SECURE"])))
+    before = vars(releasing)["SECURE"], dict(vars(accord.noise)), dict(vars(type(vars(releasing)["SECURE"])))
     assert LAWS() and SOURCES()
-    assert (vars(release)["SECURE"], dict(vars(accord.noise)), dict(vars(type(vars(release)["SECURE"])))) == before
+    assert (
+        vars(releasing)["SECURE"],
+        dict(vars(accord.noise)),
+        dict(vars(type(vars(releasing)["SECURE"]))),
+    ) == before
 
 
 def test_the_replay_counts_on_amplification():

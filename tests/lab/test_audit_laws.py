@@ -79,7 +79,10 @@ def test_what_is_the_same_for_all_data_is_no_loss():
         (lambda x, tap: 0.5 + tap.laplace(Fraction(1)), "not whole"),
         (lambda x, tap: x + tap.laplace(0.5), "not a positive fraction"),
         (lambda x, tap: (lambda z: [x + z, z + x])(tap.laplace(Fraction(1))), "one draw is added to two"),
-        (lambda x, tap: x + tap.laplace(Fraction(1)) > 5 or tap.choose(np.array([0, -x]), 1), "came out before"),
+        (
+            lambda x, tap: x + tap.laplace(Fraction(1)) > 5 or tap.choose(np.array([0, -x]), 1),
+            "came out before",
+        ),
         (lambda x, tap: [x + tap.laplace(Fraction(1)) for _ in iter(int, 1)], "without end"),
         (lambda x, tap: int(tap.keep(np.array([SURE // 2], dtype=np.uint64)).sum()), "who is kept moves"),
     ],
@@ -109,7 +112,9 @@ def test_words_lie_right_beside_a_chance():
 
 
 def test_frozen_keeps_everyone():
-    made, tap = frozen(lambda tap: int(tap.keep(np.array([5, SURE], dtype=np.uint64)).sum()) + tap.laplace(Fraction(1)))
+    made, tap = frozen(
+        lambda tap: int(tap.keep(np.array([5, SURE], dtype=np.uint64)).sum()) + tap.laplace(Fraction(1))
+    )
     assert made.parts[0][0].value == 2 and [c for c, _ in tap.coins] == [5, SURE]
 
 
@@ -119,7 +124,9 @@ def test_frozen_keeps_everyone():
 @given(st.integers(1, 400), st.data(), st.floats(1e-9, 0.4))
 def test_bounds_are_those_of_clopper_and_pearson(runs, data, alpha):
     hits = data.draw(st.integers(0, runs))
-    assert lowest(hits, runs, alpha) == pytest.approx(beta.ppf(alpha, hits, runs - hits + 1) if hits else 0, abs=1e-9)
+    assert lowest(hits, runs, alpha) == pytest.approx(
+        beta.ppf(alpha, hits, runs - hits + 1) if hits else 0, abs=1e-9
+    )
     above = beta.ppf(1 - alpha, hits + 1, runs - hits) if hits < runs else 1
     assert highest(hits, runs, alpha) == pytest.approx(above, abs=1e-9)
 
@@ -140,7 +147,11 @@ def test_a_sound_release_is_rarely_said_to_lose_more():
         (lambda rng: rng.laplace(), lambda rng: 1 + rng.laplace(), 0.75),
         (lambda rng: list(rng.laplace(size=2)), lambda rng: list(rng.laplace([0.5, -0.5])), 0.6),
         (lambda rng: {"a": bool(rng.random() < 0.7)}, lambda rng: {"a": bool(rng.random() < 0.3)}, 0.6),
-        (lambda rng: "yes" if rng.random() < 0.9 else None, lambda rng: "yes" if rng.random() < 0.3 else None, 0.9),
+        (
+            lambda rng: "yes" if rng.random() < 0.9 else None,
+            lambda rng: "yes" if rng.random() < 0.3 else None,
+            0.9,
+        ),
         (lambda rng: [1.0], lambda rng: [1.0, 2.0], 5.0),
         (lambda rng: float("nan"), lambda rng: 0.0, 5.0),
     ],
@@ -168,7 +179,9 @@ def test_numbers_of_any_answer():
 
 
 def test_the_laplace_law_is_followed_to_the_end():
-    found, rest = source.law_of(lambda given: source.Copy(given, lambda a, b: given.toss(exp(-int(a) / b))).laplace(1))
+    found, rest = source.law_of(
+        lambda given: source.Copy(given, lambda a, b: given.toss(exp(-int(a) / b))).laplace(1)
+    )
     assert rest < 1e-6
     share = (exp(1) - 1) / (exp(1) + 1)
     assert all(found[x] == pytest.approx(share * exp(-abs(x)), abs=1e-6) for x in range(-5, 6))

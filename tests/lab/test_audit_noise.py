@@ -24,7 +24,11 @@ def test_a_sound_noise_passes_with_numbers_drawn_anew():
 
 def test_two_audits_draw_other_scales():
     names = [
-        [name.statistic for name in noise_laws.losses(np.random.default_rng(seed)) if "of scale" in name.statistic][:7]
+        [
+            name.statistic
+            for name in noise_laws.losses(np.random.default_rng(seed))
+            if "of scale" in name.statistic
+        ][:7]
         for seed in (1, 2)
     ]
     assert names[0][:3] == names[1][:3] and not set(names[0][3:]) & set(names[1][3:])
@@ -85,21 +89,21 @@ def test_a_step_that_changes_nothing_yet_is_no_beginning():
 def test_alarms_are_rarer_than_they_say(p):
     """Exactly: the probability of all numbers of hits that are a surprise."""
     draws = 3_000
-    alarm = sum(stats.binom.pmf(k, draws, p) for k in range(draws + 1) if noise_laws._surprising(k, draws, p))
-    assert 0 < alarm < 1e-9 / noise_laws._EVENTS
+    alarm = sum(stats.binom.pmf(k, draws, p) for k in range(draws + 1) if noise_laws.surprising(k, draws, p))
+    assert 0 < alarm < 1e-9 / noise_laws.EVENTS
 
 
 def test_what_cannot_happen_is_a_surprise_at_once():
-    assert noise_laws._surprising(1, 3_000, 0.0) and not noise_laws._surprising(0, 3_000, 0.0)
-    assert noise_laws._surprising(2_999, 3_000, 1.0) and not noise_laws._surprising(3_000, 3_000, 1.0)
+    assert noise_laws.surprising(1, 3_000, 0.0) and not noise_laws.surprising(0, 3_000, 0.0)
+    assert noise_laws.surprising(2_999, 3_000, 1.0) and not noise_laws.surprising(3_000, 3_000, 1.0)
 
 
 def test_there_are_fewer_events_than_alarms_are_shared_among(monkeypatch):
     asked = []
-    good = noise_laws._surprising
-    monkeypatch.setattr(noise_laws, "_surprising", lambda *args: asked.append(args) or good(*args))
+    good = noise_laws.surprising
+    monkeypatch.setattr(noise_laws, "surprising", lambda *args: asked.append(args) or good(*args))
     assert list(noise_laws.losses(np.random.default_rng(0)))
-    assert 200 < len(asked) < noise_laws._EVENTS
+    assert 200 < len(asked) < noise_laws.EVENTS
 
 
 # ---- the source ------------------------------------------------------------------------------------------------------
@@ -117,11 +121,11 @@ def test_a_record_gives_the_same_again_and_nothing_else():
 
 
 def test_the_real_source_is_counted_byte_by_byte():
-    system = source._System()
+    system = source.System()
     assert len(system.token_bytes(24)) == 24 and system.bytes == 24
     assert 0 <= system.randbelow(1000) < 1000 and system.bytes >= 26
     assert system.randbits(9) < 512 and system.bytes >= 28
-    assert source._impostor() == ""
+    assert source.impostor() == ""
 
 
 def test_a_noise_that_fails_is_a_finding():
@@ -142,4 +146,4 @@ def test_a_noise_that_lets_threads_draw_one_after_the_other_is_sound():
         with lock:
             return noise.laplace(Fraction(10))
 
-    assert source._shared(draw) == ""
+    assert source.shared(draw) == ""

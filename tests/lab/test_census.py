@@ -14,7 +14,8 @@ from accord.lab.papers import census, functional
 from accord.lab.papers import jorgensen_regression as figure
 from accord.lab.papers.experiment import Context
 from accord.mechanisms.regression import sensitivity
-from accord.release import _answer
+from accord.relation import REPLACE
+from accord.release.answer import answer
 from accord.statistics.encoding import Q
 
 N = 20_000
@@ -65,7 +66,11 @@ def test_codes_lie_on_the_steps_of_a_regression(coded):
     assert (coded.x * Q == np.rint(coded.x * Q)).all() and (coded.y * Q == np.rint(coded.y * Q)).all()
     assert (coded.x[:, -1] == 1).all()
     married, single = coded.x[:, 2], coded.x[:, 3]
-    assert set(zip(married.tolist(), single.tolist(), strict=True)) == {(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0)}
+    assert set(zip(married.tolist(), single.tolist(), strict=True)) == {
+        (-1.0, -1.0),
+        (1.0, -1.0),
+        (-1.0, 1.0),
+    }
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,9 @@ def test_codes_lie_on_the_steps_of_a_regression(coded):
     ],
 )
 def test_columns_go_together_as_in_a_census(coded, one, other, about):
-    names = [name.removesuffix("=True").removesuffix("=male") for f in coded.query.features for name in f.names]
+    names = [
+        name.removesuffix("=True").removesuffix("=male") for f in coded.query.features for name in f.names
+    ]
     columns = dict(zip(names, coded.x.T, strict=False)) | {"income": coded.y}
     assert np.corrcoef(columns[one], columns[other])[0, 1] == pytest.approx(about, abs=0.1)
 
@@ -112,7 +119,9 @@ def write(path, columns):
 def test_a_file_of_the_same_people_is_the_same_data(people, coded, tmp_path):
     some = {name: values[:500] for name, values in people.items()}
     again = census.coded(census.read(write(tmp_path / "p.parquet", some)))
-    assert (again.x == coded.x[:500]).all() and (again.y == coded.y[:500]).all() and again.query == coded.query
+    assert (
+        (again.x == coded.x[:500]).all() and (again.y == coded.y[:500]).all() and again.query == coded.query
+    )
 
 
 def test_a_census_files_own_words_are_understood(tmp_path):
@@ -162,7 +171,9 @@ def test_sums_of_products_are_the_moments(coded):
     assert rows.dtype == np.float32
     found, direct = functional.moments(rows.sum(axis=0, dtype=np.float64), coded.d), some_moments(x, y)
     for name in ("xx", "yx", "yy"):
-        assert np.allclose(getattr(found, name), getattr(direct, name), rtol=0, atol=1e-12)  # products are exact
+        assert np.allclose(
+            getattr(found, name), getattr(direct, name), rtol=0, atol=1e-12
+        )  # products are exact
 
 
 def test_held_out_errors_follow_from_moments(coded):
@@ -178,7 +189,11 @@ def test_the_functional_mechanism_without_noise_is_least_squares(coded, kind):
     expected = np.linalg.lstsq(coded.x, coded.y, rcond=None)[0]
     assert np.allclose(functional.fit(of, 1e12, rng, **kind), expected, atol=1e-6)
     assert np.allclose(functional.least_squares(of), expected)
-    ridge = 4 * sqrt(2) * (functional.tight_sensitivity if "tight" in kind else functional.published_sensitivity)(13)
+    ridge = (
+        4
+        * sqrt(2)
+        * (functional.tight_sensitivity if "tight" in kind else functional.published_sensitivity)(13)
+    )
     shrunk = np.linalg.solve(of.xx + ridge * np.eye(13), of.yx)
     assert np.allclose(functional.fit(of, 1.0, NoNoise(), **kind), shrunk)
 
@@ -189,7 +204,7 @@ def test_the_functional_mechanism_without_noise_is_least_squares(coded, kind):
 def test_the_functional_mechanisms_noise(monkeypatch, kind, diagonal, off, linear):
     """d = 3: 2d² + 4d = 30 and d(d + 3)/2 = 9. Standard deviations are √2 times as large; 1e5 draws of a variance are sure to about 2 %."""
     seen = []
-    monkeypatch.setattr(functional, "_minimise", lambda xx, yx: seen.append((xx, yx)) or yx)
+    monkeypatch.setattr(functional, "minimise", lambda xx, yx: seen.append((xx, yx)) or yx)
     of = functional.Moments(np.zeros((100_000, 3, 3)), np.zeros((100_000, 3)), np.zeros(100_000))
     functional.fit(of, 0.5, np.random.default_rng(0), ridge=0.0, **kind)
     ((xx, yx),) = seen
@@ -201,7 +216,7 @@ def test_the_functional_mechanisms_noise(monkeypatch, kind, diagonal, off, linea
 
 
 def test_eigenvalues_that_are_not_positive_are_left_out():
-    omega = functional._minimise(np.diag([2.0, 0.0, -1.0]), np.array([4.0, 5.0, 6.0]))
+    omega = functional.minimise(np.diag([2.0, 0.0, -1.0]), np.array([4.0, 5.0, 6.0]))
     assert omega.tolist() == [2.0, 0.0, 0.0]
 
 
@@ -213,7 +228,9 @@ def test_weighted_sums_are_those_of_weighted_people(coded):
     levels[:, 0] = 100
     folds = [slice(0, 150), slice(150, n)]
     plans = {name: [figure.plan(coded.query, line, name) for line in levels] for name in ("affine", "sample")}
-    found = figure.weighted_sums(levels, plans, functional.products(x, y), folds, 13, np.random.default_rng(7))
+    found = figure.weighted_sums(
+        levels, plans, functional.products(x, y), folds, 13, np.random.default_rng(7)
+    )
     chance = np.random.default_rng(7).random((2, n), dtype=np.float32)
     for run, (k, fold) in itertools.product(range(2), enumerate(folds)):
         epsilon = levels[run, fold] / 100
@@ -233,7 +250,9 @@ def test_weighted_sums_are_those_of_weighted_people(coded):
         values, target = x[fold] * epsilon[:, None], y[fold] * epsilon
         values[:, -1] = 1
         of = functional.moments(found["Alag."][run, k], 13)
-        assert np.allclose(of.xx, values.T @ values, atol=1e-2) and np.allclose(of.yx, target @ values, atol=1e-2)
+        assert np.allclose(of.xx, values.T @ values, atol=1e-2) and np.allclose(
+            of.yx, target @ values, atol=1e-2
+        )
 
 
 # --- accord's own path ----------------------------------------------------------------------------------------------------------
@@ -253,9 +272,9 @@ def table_of(people, n, neighbors):
     levels = np.resize(LEVELS, n)
     columns = {name: values[:n] for name, values in people.items()} | {"epsilon": levels}
     roster = accord.Spec.of(levels) if neighbors == "add-remove" else None
-    return accord.table(columns, epsilon="epsilon", neighbors=neighbors, roster=roster), np.rint(100 * levels).astype(
-        np.uint8
-    )
+    return accord.table(columns, epsilon="epsilon", neighbors=neighbors, roster=roster), np.rint(
+        100 * levels
+    ).astype(np.uint8)
 
 
 @pytest.mark.parametrize("n", [4_000, 200])
@@ -265,17 +284,19 @@ def test_affine_from_sums_is_accords_release(people, coded, n):
     decided, noise = table.plan(coded.query, "affine"), Fixed()
     made = figure.plan(coded.query, levels, "affine")
     assert made.calibration.mean_only == decided.calibration.mean_only == (n == 200)
-    theirs = _answer(decided, table._summary(decided.query), noise)
+    theirs, _ = answer(decided, [table.reader.summary(decided.query)], noise)
 
     sums = (made.table[levels] @ functional.products(coded.x[:n], coded.y[:n]).astype(np.float64))[None]
     plain, moved = (figure.noisy_moments(coded.query, sums, made, rng) for rng in (NoNoise(), Ones()))
-    assert figure.coefficients(coded.query, plain)[0] == pytest.approx([*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9)
+    assert figure.coefficients(coded.query, plain)[0] == pytest.approx(
+        [*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9
+    )
     charged = float(made.table[levels].sum())
     scales = [float(scale / (Q * Q * MICRO)) for scale in noise.scales]
     assert len(scales) == (1 if n == 200 else len(coded.query.encoding.products))
     assert (moved - plain)[0, 1:] * charged == pytest.approx(scales, rel=1e-9)
     assert moved[0, 0] == plain[0, 0] and plain[0, 0] * charged == pytest.approx(
-        1 if n == 200 else float(sensitivity(coded.query, "replace"))
+        1 if n == 200 else float(sensitivity(coded.query, REPLACE))
     )
 
 
@@ -287,11 +308,13 @@ def test_sample_from_sums_is_accords_release(people, coded, n):
     made = figure.plan(coded.query, levels, "sample")
     assert made.calibration.mean_only == decided.calibration.mean_only == (n == 200)
     assert made.calibration.t == decided.calibration.t
-    theirs = _answer(decided, table._summary(decided.query), noise)
+    theirs, _ = answer(decided, [table.reader.summary(decided.query)], noise)
 
     sums = functional.products(coded.x[:n], coded.y[:n]).sum(axis=0, dtype=np.float64)[None]
     plain = figure.noisy_moments(coded.query, sums, made, NoNoise())
-    assert figure.coefficients(coded.query, plain)[0] == pytest.approx([*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9)
+    assert figure.coefficients(coded.query, plain)[0] == pytest.approx(
+        [*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9
+    )
     if n > 200:
         size, weights, count = figure.noise_of(coded.query, made)
         scales = [float(scale / (Q * Q)) for scale in noise.scales]
@@ -302,13 +325,20 @@ def test_noise_is_laplace_and_independent(coded):
     """The law of accord's noise in the fast path: a mean square of 2b² for every entry (1 % of it at 40,000 draws), and no two entries alike."""
     levels = np.resize([1, 20, 50, 100], 4_000).astype(np.uint8)
     made = figure.plan(coded.query, levels, "affine")
-    sums = (made.table[levels] @ functional.products(coded.x[:4_000], coded.y[:4_000]).astype(np.float64))[None]
+    sums = (made.table[levels] @ functional.products(coded.x[:4_000], coded.y[:4_000]).astype(np.float64))[
+        None
+    ]
     plain = figure.noisy_moments(coded.query, sums, made, NoNoise())
-    drawn = figure.noisy_moments(coded.query, np.repeat(sums, 40_000, axis=0), made, np.random.default_rng(0)) - plain
+    drawn = (
+        figure.noisy_moments(coded.query, np.repeat(sums, 40_000, axis=0), made, np.random.default_rng(0))
+        - plain
+    )
     size, weights, _ = figure.noise_of(coded.query, made)
     scales = size / weights / float(made.table[levels].sum())
     assert np.sqrt((drawn[:, 1:] ** 2).mean(axis=0) / 2) == pytest.approx(scales, rel=0.06)
-    assert np.abs(drawn[:, 1:]).mean(axis=0) == pytest.approx(scales, rel=0.04)  # of a Laplace noise, its scale
+    assert np.abs(drawn[:, 1:]).mean(axis=0) == pytest.approx(
+        scales, rel=0.04
+    )  # of a Laplace noise, its scale
     alike = np.corrcoef(drawn[:, 1:], rowvar=False) - np.eye(weights.size)
     assert np.abs(alike).max() < 0.04
 
@@ -319,7 +349,9 @@ def test_noise_is_laplace_and_independent(coded):
 def test_runs_depend_on_the_generator_alone(coded):
     data = figure.Data(coded.query, coded.d, functional.products(coded.x[:3_000], coded.y[:3_000]))
     setting = figure.Setting(share=0.5)
-    first, again = (figure.rmse_of_runs(setting, 7, np.random.default_rng(5), data, mirrored=True) for _ in range(2))
+    first, again = (
+        figure.rmse_of_runs(setting, 7, np.random.default_rng(5), data, mirrored=True) for _ in range(2)
+    )
     assert {method for method, panel in first if not panel} == {
         "non private",
         "M",
@@ -363,7 +395,8 @@ def test_the_standard_error_of_a_median():
 
 def test_a_file_takes_the_place_of_the_generator(people, tmp_path):
     path = write(
-        tmp_path / "p.parquet", {name: people[name][:2_000] for name in ("age", "hours_worked", "sex", "income")}
+        tmp_path / "p.parquet",
+        {name: people[name][:2_000] for name in ("age", "hours_worked", "sex", "income")},
     )
     points = figure.measure(figure.Setting(share=0.5), 3, np.random.default_rng(0), Context(path))
     assert {p.x for p in points} == {1_000.0} and figure.data_of(path).d == 4

@@ -75,7 +75,9 @@ def replayed_with_a_secret(rows, epsilon, noise=None):
 def test_a_sound_algorithm_passes(algorithm, epsilon):
     found = check(algorithm, people(), epsilon, columns=["x"], rows="numpy", runs=600)
     assert found.passed, str(found)
-    assert found.findings[0].level == f"{epsilon:g}" and "who is kept" in {f.statistic for f in found.findings}
+    assert found.findings[0].level == f"{epsilon:g}" and "who is kept" in {
+        f.statistic for f in found.findings
+    }
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,15 @@ def test_what_is_printed_tells_no_value():
 
 
 @pytest.mark.parametrize(
-    "bad", [{"epsilon": 0}, {"epsilon": float("inf")}, {"epsilon": "1"}, {"runs": 10}, {"alpha": 0}, {"columns": ["y"]}]
+    "bad",
+    [
+        {"epsilon": 0},
+        {"epsilon": float("inf")},
+        {"epsilon": "1"},
+        {"runs": 10},
+        {"alpha": 0},
+        {"columns": ["y"]},
+    ],
 )
 def test_what_cannot_be_checked_is_refused(bad):
     with pytest.raises(AccordError):

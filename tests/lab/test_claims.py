@@ -23,7 +23,9 @@ def test_every_figure_is_there():
 
 def claims_of(key, runs):
     experiment = EXPERIMENTS[key]
-    points = Points(p for k in range(len(experiment.settings)) for p in measure(key, k, runs, 0, Context())[0])
+    points = Points(
+        p for k in range(len(experiment.settings)) for p in measure(key, k, runs, 0, Context())[0]
+    )
     points = experiment.gather(points) if experiment.gather else points
     claims = experiment.claims(points)
     assert claims
@@ -67,8 +69,16 @@ def test_points_are_whole(key):
 
 def test_a_claim_turns():
     low, high = Point("a", 1, 1.0, 0.1), Point("b", 1, 2.0, 0.1)
-    right, wrong = is_below(low, high, "", "a is lower"), is_below(high, low, "", "b is lower", why="it is not")
-    assert right.agrees and right.sure == pytest.approx(1 / np.hypot(0.1, 0.1)) and right.here == 0.5 and not right.why
+    right, wrong = (
+        is_below(low, high, "", "a is lower"),
+        is_below(high, low, "", "b is lower", why="it is not"),
+    )
+    assert (
+        right.agrees
+        and right.sure == pytest.approx(1 / np.hypot(0.1, 0.1))
+        and right.here == 0.5
+        and not right.why
+    )
     assert not wrong.agrees and wrong.sure == -right.sure and wrong.why
     assert is_near(low, "", 1.1, 0.15).agrees and not is_near(low, "", 1.2, 0.15).agrees
     both = Points([low, high, Point("a", 2, 3.0, 0.1), Point("b", 2, 2.0, 0.1)])

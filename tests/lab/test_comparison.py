@@ -33,7 +33,9 @@ def four():
 @pytest.fixture(scope="module")
 def along():
     """For two mechanisms each: by correlation, and by the number of people, in no order."""
-    by_correlation = [simulate(m, *ASKED, 20, correlation=c) for c in (0.8, -0.5, 0.0) for m in ("affine", "minimum")]
+    by_correlation = [
+        simulate(m, *ASKED, 20, correlation=c) for c in (0.8, -0.5, 0.0) for m in ("affine", "minimum")
+    ]
     by_people = [
         simulate(m, QUERY, specs.two_groups(n, 0.5, 0.1, 1.0), POPULATION, 20)
         for n in (100, 40, 200)
@@ -71,7 +73,14 @@ def test_simulations_and_names_mix():
 
 def test_options_reach_every_simulation():
     found = compare(
-        ["threshold", "sample"], *ASKED, runs=7, seed=9, correlation=0.25, t=0.1, share=0.5, neighbors="add-remove"
+        ["threshold", "sample"],
+        *ASKED,
+        runs=7,
+        seed=9,
+        correlation=0.25,
+        t=0.1,
+        share=0.5,
+        neighbors="add-remove",
     )
     assert [(one.runs, one.seed, one.correlation) for one in found.simulations] == [(7, 9, 0.25)] * 2
     drawn = compare(["affine"], QUERY, specs.jorgensen(30), POPULATION, runs=3)
@@ -111,7 +120,9 @@ def test_rows_are_tidy(four):
         assert row["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
         assert row["rmse_here"] == pytest.approx(np.sqrt(np.mean(made.errors_here**2)))
         assert row["bias"] == pytest.approx(errors.mean())
-        assert row["standard_error"] == pytest.approx(np.std(errors**2, ddof=1) / np.sqrt(50) / 2 / row["rmse"])
+        assert row["standard_error"] == pytest.approx(
+            np.std(errors**2, ddof=1) / np.sqrt(50) / 2 / row["rmse"]
+        )
         assert row["predicted"] == accord.plan(SPEC, QUERY, made.mechanism).rmse
 
 
@@ -178,9 +189,15 @@ def test_pictures_of_everything_else(tmp_path):
         ]
     )
     public = compare(
-        ["affine", "minimum"], accord.count(), accord.Spec.from_groups({inf: 5}), populations.bernoulli(0.5), runs=2
+        ["affine", "minimum"],
+        accord.count(),
+        accord.Spec.from_groups({inf: 5}),
+        populations.bernoulli(0.5),
+        runs=2,
     )
-    ranks = compare(["rank", "pe"], accord.quantile("x", [0.2, 0.7], (0, 1), step=0.25), SPEC, POPULATION, runs=3)
+    ranks = compare(
+        ["rank", "pe"], accord.quantile("x", [0.2, 0.7], (0, 1), step=0.25), SPEC, POPULATION, runs=3
+    )
     cells = compare(["affine", "sample"], accord.histogram("x", edges=[0, 0.5, 1]), SPEC, POPULATION, runs=3)
     stretched = compare(["stretch"], accord.sum("x", (0, 1)), SPEC, POPULATION, runs=3)
     for k, comparison in enumerate((many, public, ranks, cells, stretched)):
@@ -223,7 +240,18 @@ def test_no_figure_stays_open(four, tmp_path):
         (None, ASKED, "NoneType"),
         (3, ASKED, "int"),
     ],
-    ids=["nothing", "no more", "a number", "None", "no query", "no population", "no spec", "a name", "nobody", "three"],
+    ids=[
+        "nothing",
+        "no more",
+        "a number",
+        "None",
+        "no query",
+        "no population",
+        "no spec",
+        "a name",
+        "nobody",
+        "three",
+    ],
 )
 def test_what_cannot_be_compared_is_refused(of, asked, words):
     with pytest.raises(QueryError) as refused:

@@ -16,9 +16,9 @@ from accord.lab.papers.experiment import Context, Point, Points
 from accord.lab.papers.jorgensen import ALL, Setting, counts, medians
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms.sample import thin
-from accord.release import _answer
+from accord.people.summary import Summary
+from accord.release.answer import answer
 from accord.spec import Spec
-from accord.summary import Summary
 
 ALPHA = 1e-4
 DRAWS = 1_500
@@ -26,12 +26,14 @@ LEVELS = np.array([0.3] * 8 + [0.5] * 6 + [0.7] * 3 + [1.0] * 3)
 """Eight conservative people, nine moderate ones and three liberal."""
 FEW = Setting(0.0, 20, conservative=0.4, moderate=0.45, epsilon_c=0.3)
 ONES = np.arange(20) % 3 == 0
-VALUES = np.array([1000, 3, 480, 500, 510, 700, 420, 505, 505, 640, 333, 501, 499, 10, 502, 520, 380, 555, 450, 509])
+VALUES = np.array(
+    [1000, 3, 480, 500, 510, 700, 420, 505, 505, 640, 333, 501, 499, 10, 502, 520, 380, 555, 450, 509]
+)
 
 
 def released(query, name, summary, spec, t=None):
     plan, noise = accord.plan(spec, query, name, t=t), Seeded(np.random.default_rng(2))
-    return np.array([_answer(plan, summary, noise) for _ in range(DRAWS)])
+    return np.array([answer(plan, [summary], noise)[0] for _ in range(DRAWS)])
 
 
 def spec_and_level():
@@ -66,7 +68,8 @@ def count_summary(name):
     if name == "sample":
         return spec, Summary(spec.people, 2, level, ONES.astype(np.int64), np.ones(20, dtype=np.int64))
     ones = np.bincount(level[ONES], minlength=spec.micro.size)
-    return spec, Summary(spec.people, 1, np.arange(spec.micro.size), np.zeros(spec.micro.size, dtype=np.int64), ones)
+    levels, column = np.tile(np.arange(spec.micro.size), 2), np.repeat([0, 1], spec.micro.size)
+    return spec, Summary(spec.people, 2, levels, column, np.concatenate((spec.people, ones)))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,9 @@ def test_sampled_counts_keep_whom_a_release_keeps(counted, method, t):
     spec, summary = count_summary("sample")
     found = accord.plan(spec, COUNT, "sample", t=t, neighbors="add-remove").calibration
     rng = np.random.default_rng(2)
-    kept = [thin(summary.amount, found.keep[summary.level], Seeded(rng)) @ summary.output for _ in range(DRAWS)]
+    kept = [
+        thin(summary.amount, found.keep[summary.level], Seeded(rng)) @ summary.output for _ in range(DRAWS)
+    ]
     there = kept + rng.laplace(0.0, MICRO / found.t, DRAWS)
     assert alike(counted[method], there)
     assert not alike(counted[method], there + 0.5)
@@ -131,7 +136,7 @@ def test_who_is_kept():
     """[J] Definition 9: (e^ε − 1)/(e^t − 1), and everyone from t on."""
     rng, n = np.random.default_rng(1), 200_000
     for level, t in ((0.1, 1.0), (0.5, 0.6), (0.6, 0.6), (1.0, 0.6)):
-        kept = jorgensen._kept(np.full(n, int(to_micro(level))), int(to_micro(t)), rng).mean()
+        kept = jorgensen.kept_by(np.full(n, int(to_micro(level))), int(to_micro(t)), rng).mean()
         chance = min(1.0, (exp(level) - 1) / (exp(t) - 1))
         assert abs(kept - chance) <= 5 * sqrt(chance * (1 - chance) / n) + 1e-9
 
@@ -152,7 +157,8 @@ def test_who_is_liberal(experiment):
 @pytest.mark.parametrize("experiment", ALL, ids=lambda e: e.id)
 def test_a_measurement_depends_on_its_generator_alone(experiment):
     first, again, other = (
-        experiment.measure(experiment.settings[-1], 3, np.random.default_rng(seed), Context()) for seed in (5, 5, 6)
+        experiment.measure(experiment.settings[-1], 3, np.random.default_rng(seed), Context())
+        for seed in (5, 5, 6)
     )
     assert first == again != other
     paper = ["M", "T", "S", "S-avg", "PE"] + ["Alag."] * ("fig1" in experiment.id)
@@ -174,20 +180,22 @@ def test_ids_settings_and_runs():
 def test_where_curves_cross():
     def crossing(first, second, error=0.0):
         found = [Point(m, x, v, error) for m, vs in (("A", first), ("B", second)) for x, v in enumerate(vs)]
-        return jorgensen._crossing(Points(found), "A", ["B"])
+        return jorgensen.crossing(Points(found), "A", ["B"])
 
     assert crossing([3, 2, 0], [1, 1, 1]).value == 1.5
     assert crossing([0, 0, 4], [1, 1, 1]).value == 1.25
     assert crossing([3, 2, 2], [1, 1, 1]).value is nan
     # as far as chance goes: A and B move by 0.01 each
     rng = np.random.default_rng(1)
-    moved = [crossing(np.array([3, 2, 0]) + z[:3], 1 + z[3:]).value for z in 0.01 * rng.standard_normal((2_000, 6))]
+    moved = [
+        crossing(np.array([3, 2, 0]) + z[:3], 1 + z[3:]).value for z in 0.01 * rng.standard_normal((2_000, 6))
+    ]
     assert crossing([3, 2, 0], [1, 1, 1], 0.01).error == pytest.approx(np.std(moved), rel=0.1)
 
 
 def test_a_fall_is_on_one_side_of_the_border():
     high, low = Point("S", 0.0, 40.0, 3.0), Point("S", 1.0, 10.0, 4.0)
-    much, little = (jorgensen._falls(high, low, "", "", side) for side in (1, -1))
+    much, little = (jorgensen.falls(high, low, "", "", side) for side in (1, -1))
     assert (much.here, much.agrees, much.sure) == (30.0, True, 3.0)
     assert (little.agrees, little.sure) == (False, -3.0)
 

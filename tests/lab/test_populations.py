@@ -71,7 +71,10 @@ def test_moments_of_moved_values(name):
 
     def moment(k):
         inside = integrate.quad(
-            lambda x: (x - low) ** k * law.pdf(x), max(low, law.support()[0]), min(high, law.support()[1]), limit=200
+            lambda x: (x - low) ** k * law.pdf(x),
+            max(low, law.support()[0]),
+            min(high, law.support()[1]),
+            limit=200,
         )[0]
         return inside + (high - low) ** k * law.sf(high)
 
@@ -87,10 +90,14 @@ def test_moments_of_moved_values(name):
 @pytest.mark.parametrize("p", [1e-6, 0.1, 0.5, 0.9, 1 - 1e-6])
 def test_quantiles_of_moved_values(name, p):
     population, law, (low, high) = SMOOTH[name]
-    assert population.quantile(p, low, high) == pytest.approx(np.clip(law.ppf(p), low, high), abs=2e-5 * (high - low))
+    assert population.quantile(p, low, high) == pytest.approx(
+        np.clip(law.ppf(p), low, high), abs=2e-5 * (high - low)
+    )
 
 
-@pytest.mark.parametrize(("p", "low", "high"), [(0.3, 0, 1), (0.5, -2, 3), (1, 0, 1), (0, 0, 1), (0.01, 10, 20)])
+@pytest.mark.parametrize(
+    ("p", "low", "high"), [(0.3, 0, 1), (0.5, -2, 3), (1, 0, 1), (0, 0, 1), (0.01, 10, 20)]
+)
 def test_bernoulli(p, low, high):
     population = bernoulli(p, low, high)
     drawn = population.draw(rng(3), 20_000)
@@ -113,7 +120,10 @@ def test_bernoulli(p, low, high):
 
 @settings(max_examples=60)
 @given(
-    st.lists(st.floats(-100, 100), min_size=1, max_size=30), st.floats(0.01, 1), st.floats(-120, 0), st.floats(1, 120)
+    st.lists(st.floats(-100, 100), min_size=1, max_size=30),
+    st.floats(0.01, 1),
+    st.floats(-120, 0),
+    st.floats(1, 120),
 )
 def test_a_column_is_its_values(values, p, low, high):
     population, x = column(values), np.sort(values)
@@ -122,7 +132,9 @@ def test_a_column_is_its_values(values, p, low, high):
     np.testing.assert_allclose(population.below(probes), [(x <= v).mean() for v in probes])
     moved = np.clip(x, low, high)
     assert population.mean(low, high) == pytest.approx(moved.mean(), abs=(high - low) / 2**16)
-    assert population.std(low, high) == pytest.approx(moved.std(), abs=4 * (high - low) / 2**16 + 0.01 * moved.std())
+    assert population.std(low, high) == pytest.approx(
+        moved.std(), abs=4 * (high - low) / 2**16 + 0.01 * moved.std()
+    )
     smallest = next(v for v in x if (x <= v).mean() >= p)
     assert population.quantile(p, low, high) == pytest.approx(np.clip(smallest, low, high), abs=1e-9)
 
@@ -163,7 +175,14 @@ def people(request, tmp_path):
     if request.param == "parquet":
         pq.write_table(pa.table(FILE), path)
     else:
-        lines = ['income,whole,name,"od""d"', "10.5,1,a,1", ",2,b,1.0", "30,,c,2", "nan,4,d,2e0", "20.0,5,e,inf"]
+        lines = [
+            'income,whole,name,"od""d"',
+            "10.5,1,a,1",
+            ",2,b,1.0",
+            "30,,c,2",
+            "nan,4,d,2e0",
+            "20.0,5,e,inf",
+        ]
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -258,7 +277,8 @@ def in_hundredths(levels):
 
 @pytest.mark.parametrize("people", [1, 2, 3, 7, 100, 1_000])
 @pytest.mark.parametrize(
-    ("conservative", "moderate"), [(0.54, 0.37), (0.5, 0.5), (0, 1), (1, 0), (0, 0), (1 / 3, 1 / 3), (0.26, 0.64)]
+    ("conservative", "moderate"),
+    [(0.54, 0.37), (0.5, 0.5), (0, 1), (1, 0), (0, 0), (1 / 3, 1 / 3), (0.26, 0.64)],
 )
 def test_the_three_groups(people, conservative, moderate):
     made = specs.jorgensen(people, conservative, moderate, 0.05, 0.3, 2.0)
@@ -398,7 +418,9 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("make", "arguments"), REFUSED, ids=[f"{m.__name__}{k}" for k, (m, _) in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    ("make", "arguments"), REFUSED, ids=[f"{m.__name__}{k}" for k, (m, _) in enumerate(REFUSED)]
+)
 def test_bad_specifications_are_refused(make, arguments):
     with pytest.raises(SpecError) as refused:
         make(*arguments)

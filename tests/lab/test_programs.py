@@ -10,10 +10,11 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from planted import everywhere, releasing
 from planted_programs import PLANTED
 
-from accord import noise, release
-from accord.lab.audit import combinations, programs, runner, worlds
+from accord import noise
+from accord.lab.audit import combinations, programs, runner, running, worlds
 from accord.lab.audit.programs import Source, Step, World
 from accord.ledger import chain
 from accord.mechanisms import ALL
@@ -58,7 +59,7 @@ def returning():
     rest = "accord.plan(ledger.remaining(people), accord.mean('x', (1, 9), step=1), 'proportional')"
     steps = [
         *(Step(f"{name} = accord.table(given({name!r}), epsilon='e', user='id')", name) for name in sources),
-        Step(f"ledger = accord.Ledger('books.db', key={programs.KEY!r})"),
+        Step(f"ledger = accord.Ledger('books.db', key={running.KEY!r})"),
         Step("show(ledger.register(people, 'people'))", "people"),
         Step(asked, "people", "0.8", True),
         Step("show(ledger.register(later, 'people'))", "later"),
@@ -112,7 +113,16 @@ def test_worlds_have_everything_in_them():
     assert {source.form for source in sources} == set(worlds.ALL_FORMS)
     for word in (
         *(f"'{m.name}'" for m in ALL),
-        *("where=", "by=", "membership='public'", "missing='exclude'", "user='id'", "default=", "tiers=", "roster="),
+        *(
+            "where=",
+            "by=",
+            "membership='public'",
+            "missing='exclude'",
+            "user='id'",
+            "default=",
+            "tiers=",
+            "roster=",
+        ),
         *(
             "ledger=ledger",
             "ledger.remaining",
@@ -128,12 +138,16 @@ def test_worlds_have_everything_in_them():
     assert any(len(rows) > 1 for source in sources for rows in source.people.values())
     assert {one.name for one in made} == {"programs", "programs with a ledger", "programs under add-remove"}
     for one in made:
-        assert any(repr(one.sources[name].people.get(one.person)) != repr(rows) for name, rows in one.changed.items())
+        assert any(
+            repr(one.sources[name].people.get(one.person)) != repr(rows) for name, rows in one.changed.items()
+        )
 
 
 def small(text, rows=({"x": 1.0, "e": 1.0}, {"x": 2.0, "e": 1.0}), form="lists"):
     """One step on a tiny table, in which the first person's value changes."""
-    source = Source(form, {"x": "DOUBLE", "e": "DOUBLE"}, {k: (row,) for k, row in enumerate(rows)}, {"epsilon": "e"})
+    source = Source(
+        form, {"x": "DOUBLE", "e": "DOUBLE"}, {k: (row,) for k, row in enumerate(rows)}, {"epsilon": "e"}
+    )
     opening = Step("people = accord.table(given('people'), epsilon='e')", "people")
     changed = {"people": ({"x": 9.0, "e": 1.0},)}
     return World("small", {"people": source}, (opening, Step(text, "people")), 0, changed)
@@ -146,15 +160,21 @@ def test_what_a_program_shows_by_the_side_is_a_loss():
         ("import warnings; warnings.warn(str(given('people')['x']))", "warning tells two worlds apart"),
         ("1 / (given('people')['x'][0] - 1)", "error tells two worlds apart"),
         ("[][1]", "an error of another program's"),
-        ("import logging; logging.getLogger('accord').debug(given('people')['x'])", "log tells two worlds apart"),
+        (
+            "import logging; logging.getLogger('accord').debug(given('people')['x'])",
+            "log tells two worlds apart",
+        ),
     ):
         found = programs.difference(small(text))
         assert found is not None and said in found.said, text
-    assert programs.difference(small("show(people.release(accord.mean('x', (0, 10), step=1), 'affine'))")) is None
+    assert (
+        programs.difference(small("show(people.release(accord.mean('x', (0, 10), step=1), 'affine'))"))
+        is None
+    )
 
 
 def test_a_charge_too_small_by_half_is_a_loss(monkeypatch):
-    good = release._draw
+    good = releasing.answer
 
     class Half:
         def __init__(self, noise):
@@ -163,7 +183,7 @@ def test_a_charge_too_small_by_half_is_a_loss(monkeypatch):
         def laplace(self, scale):
             return self.noise.laplace(scale / 2)
 
-    monkeypatch.setattr(release, "_draw", lambda plan, summary, noise=None: good(plan, summary, Half(noise)))
+    everywhere(monkeypatch, good, lambda plan, summaries, noise: good(plan, summaries, Half(noise)))
     found = programs.difference(small("show(people.release(accord.mean('x', (1, 9), step=1), 'affine'))"))
     assert found is not None and "2 is lost where 1 is charged" in found.said
 
@@ -173,7 +193,9 @@ def test_the_smallest_world_is_a_script_that_shows_it_again(monkeypatch, tmp_pat
     more = {k: ({"x": float(k), "e": 1.0},) for k in range(6)}
     source = replace(one.sources["people"], people=more, form="parquet")
     steps = (*one.program, Step("show(given('people'))", "people"), Step("show(people.columns)", "people"))
-    found = programs.difference(replace(one, sources={"people": replace(source, form="lists")}, program=steps))
+    found = programs.difference(
+        replace(one, sources={"people": replace(source, form="lists")}, program=steps)
+    )
     least = programs.smallest(found)
     assert [step.text for step in least.world.program] == ["show(given('people'))"]
     assert list(least.world.sources["people"].people) == [0]
@@ -185,24 +207,24 @@ def test_the_smallest_world_is_a_script_that_shows_it_again(monkeypatch, tmp_pat
 
 def test_afterwards_releases_have_their_own_noise_and_clock():
     programs.run(world(3))
-    assert release.SECURE is noise.SECURE
-    assert release.datetime is chain.datetime and release.datetime.__name__ == "datetime"
+    assert releasing.SECURE is noise.SECURE
+    assert releasing.datetime is chain.datetime and releasing.datetime.__name__ == "datetime"
 
 
 def test_programs_of_an_audit_do_not_run_in_its_process(monkeypatch):
     """A release that goes on meanwhile keeps its noise."""
-    monkeypatch.setattr(runner, "_BATCHES", 1)
+    monkeypatch.setattr(runner, "BATCHES", 1)
     monkeypatch.setattr(programs, "run", None)
     found = runner.run(statistics=["programs"], jobs=1, seed=3)
     assert found.passed and {f.statistic for f in found.findings} == {
-        world(seed).name for seed in range(3, 3 + runner._WORLDS)
+        world(seed).name for seed in range(3, 3 + runner.WORLDS)
     }
     assert any("--deep" in text for text in found.unseen)
 
 
 def test_a_spark_session_of_the_same_process_is_not_heard():
     """It logs whenever Python lets go of one of its objects, which no program has done. Everything else that is logged is looked at."""
-    log = programs._Log()
+    log = running.Log()
     for name in ("py4j.clientserver", "pyspark.sql", "accord", "duckdb", "py4jungle"):
         log.emit(logging.LogRecord(name, logging.DEBUG, "", 0, "said", None, None))
     assert log.lines == ["accord DEBUG said", "duckdb DEBUG said", "py4jungle DEBUG said"]
@@ -223,7 +245,9 @@ def test_a_printed_program_has_the_world_in_it():
         exec(f"replay({call}", names)
         assert repr(held) == repr([tried])
         seen |= {
-            word for word in ("datetime.date", "Decimal(", "inf", "nan") if word in script.split("import replay")[-1]
+            word
+            for word in ("datetime.date", "Decimal(", "inf", "nan")
+            if word in script.split("import replay")[-1]
         }
         if seen == {"datetime.date", "Decimal(", "inf", "nan"}:
             break

@@ -39,7 +39,9 @@ def test_it_works_in_a_script_without_a_guard(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(code)
     for words, typed in (([str(script)], None), (["-"], code)):
-        done = subprocess.run([sys.executable, *words], input=typed, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, *words], input=typed, capture_output=True, text=True, check=True
+        )
         assert done.stdout == "['Z-fig1']\n" and not done.stderr
 
 
@@ -69,13 +71,17 @@ def test_the_page(tmp_path):
 def test_figures_are_the_same_bytes_again(tmp_path):
     for folder in ("a", "b"):
         page.write(results(["Z-fig1"]), tmp_path / folder)
-    first, second = ((tmp_path / folder / "reproduction" / "Z-fig1.png").read_bytes() for folder in ("a", "b"))
+    first, second = (
+        (tmp_path / folder / "reproduction" / "Z-fig1.png").read_bytes() for folder in ("a", "b")
+    )
     assert first == second
 
 
 def test_command(tmp_path):
     out = tmp_path / "out"
-    ran = CliRunner().invoke(main, ["reproduce", "C-fig1b", "Z-fig1", "--runs", "40", "--out", str(out), "--jobs", "2"])
+    ran = CliRunner().invoke(
+        main, ["reproduce", "C-fig1b", "Z-fig1", "--runs", "40", "--out", str(out), "--jobs", "2"]
+    )
     assert ran.exit_code == 0, ran.output
     assert "agrees?" in ran.stdout and "[C] Fig. 1(B)" in ran.stdout and "[Z] Figure 1" in ran.stdout
     assert str(out / "reproduction.html") in ran.stderr and (out / "reproduction.md").exists()
@@ -122,14 +128,26 @@ def session(leader):
     found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended meanwhile
-            found += [int(status.parent.name)] * (int(status.read_text().rsplit(")", 1)[1].split()[3]) == leader)
+            found += [int(status.parent.name)] * (
+                int(status.read_text().rsplit(")", 1)[1].split()[3]) == leader
+            )
     return found
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
 def test_when_the_command_ends_everyone_does(tmp_path, how):
     """By Ctrl-C soon and politely, or killed: no process works on."""
-    command = [sys.executable, "-m", "accord.cli", "reproduce", "J-fig2", "--jobs", "2", "--out", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "accord.cli",
+        "reproduce",
+        "J-fig2",
+        "--jobs",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 600
     while len(session(process.pid)) < 4:  # until it works: with two others, and who tidies up after them

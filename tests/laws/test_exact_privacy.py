@@ -25,17 +25,22 @@ SPECS = {
     "odd levels": accord.Spec.of([0.000003, 0.123457, 2.5]),
     "public among them": accord.Spec.from_groups({0.1: 1, 1.0: 1, float("inf"): 1}),
 }
-SMALL = {name: q for name, q in QUERIES.items() if len(person_values(q)) <= 4}
+SQUARES = {
+    "variance": accord.variance("x", bounds=(0, 3), step=1),
+    "standard deviation": accord.std("x", bounds=(-1, 1), step=1),
+}
+SMALL = {name: q for name, q in (QUERIES | SQUARES).items() if len(person_values(q)) <= 4}
 
 
 def loss(mechanism, plan, rows, person, value):
     """The exact log ratio, as a rational number, when one person's integers become `value`."""
-    spec, query, calibration = plan.spec, plan.query, plan.calibration
+    spec, target = plan.spec, plan.target
     changed = [value if i == person else row for i, row in enumerate(rows)]
 
     def output(data, *draws):
         noise = Fixed(*draws)
-        return mechanism.way(query).answer(summary_of(spec, query, data), calibration, query, noise), noise.scales
+        summary = summary_of(spec, plan.query, data)
+        return mechanism.method(target).answer(summary, plan.calibration, target, noise), noise.scales
 
     base, scales = output(rows)
     other, scales_there = output(changed)
@@ -48,7 +53,7 @@ def loss(mechanism, plan, rows, person, value):
     for k, scale in enumerate(scales):
         unit, _ = output(changed, *([0] * k), 1)
         response = [a - b for a, b in zip(unit, other, strict=True)]
-        if mechanism.name == "mix" and not _is_draw_of(k, person, spec, query):
+        if mechanism.name == "mix" and not _is_draw_of(k, person, spec, target):
             continue
         shifts = {d / r for d, r in zip(difference, response, strict=True) if r}
         assert len(shifts) == 1, "one draw moves outputs that the data did not move together"
@@ -60,10 +65,10 @@ def loss(mechanism, plan, rows, person, value):
     return cost
 
 
-def _is_draw_of(k, person, spec, query):
+def _is_draw_of(k, person, spec, target):
     """Whether draw k is one of the level that the person has: `mix` draws for one level after the other, none for public people."""
     drawn = [j for j, m in enumerate(spec.micro.tolist()) if m != PUBLIC]
-    return drawn[k // (1 if query.complement else query.outputs)] == _level_of(person, spec)
+    return drawn[k // (1 if target.complementary else target.released)] == _level_of(person, spec)
 
 
 def _level_of(person, spec):
@@ -85,9 +90,13 @@ def worst_losses(mechanism, plan):
 
 @pytest.mark.parametrize("query", SMALL)
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("mechanism", [m for m in ALL if m.name not in ("pe", "sample")], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mechanism", [m for m in ALL if m.name not in ("pe", "sample")], ids=lambda m: m.name
+)
 def test_the_loss_is_exactly_the_charge(mechanism, spec, query):
-    candidate = next(c for c in accord.plan(SPECS[spec], SMALL[query]).candidates if c.mechanism == mechanism.name)
+    candidate = next(
+        c for c in accord.plan(SPECS[spec], SMALL[query]).candidates if c.mechanism == mechanism.name
+    )
     if candidate.rmse is None:
         assert candidate.note
         return
@@ -97,7 +106,9 @@ def test_the_loss_is_exactly_the_charge(mechanism, spec, query):
             assert lost == Fraction(charge, MICRO)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in ALL if m.name not in ("rank", "pe", "sample")], ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mechanism", [m for m in ALL if m.name not in ("rank", "pe", "sample")], ids=lambda m: m.name
+)
 def test_the_check_has_teeth(mechanism):
     """Half the noise is found out, for every mechanism."""
 
@@ -105,15 +116,16 @@ def test_the_check_has_teeth(mechanism):
         def laplace(self, scale):
             return super().laplace(scale / 2)
 
-    def bad(summary, calibration, query, noise):
+    def bad(summary, calibration, target, noise):
         half = Half(*noise.draws)
-        answer = mechanism.way(query).answer(summary, calibration, query, half)
+        answer = mechanism.method(target).answer(summary, calibration, target, half)
         noise.scales = half.scales
         return answer
 
     plan = accord.plan(SPECS["two levels"], accord.count(where="x > 0"), mechanism.name)
-    way = replace(mechanism.way(plan.query), answer=bad)
-    lost = worst_losses(replace(mechanism, ways=(way,)), plan)
+    method = replace(mechanism.method(plan.target), answer=bad)
+    lost = worst_losses(replace(mechanism, methods=(method,)), plan)
     assert any(
-        loss > Fraction(charge, MICRO) for charge, loss in zip(plan.calibration.charges.tolist(), lost, strict=True)
+        loss > Fraction(charge, MICRO)
+        for charge, loss in zip(plan.calibration.charges.tolist(), lost, strict=True)
     )

@@ -17,7 +17,8 @@ from planted import naive_scores
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.mechanisms import ALL, pe
-from accord.summary import Summary
+from accord.people.summary import Summary
+from accord.relation import REPLACE
 
 TOLERANCE = 1e-12
 SPECS = {
@@ -41,13 +42,17 @@ QUERIES = {
     "count": accord.count(where="x > 0"),
 }
 ODD = ("quantile 0.9", "quantile 0.2", "three quantiles")  # p·W of four people lies on one of them
-SHARED = [(spec, 1.0) for spec in SPECS] + [(spec, 0.37) for spec in ("three levels", "one public", "far apart")]
+SHARED = [(spec, 1.0) for spec in SPECS] + [
+    (spec, 0.37) for spec in ("three levels", "one public", "far apart")
+]
 BY_NAME = {m.name: m for m in ALL}
 
 
 def choosing(query):
     """The mechanisms that answer this by choices. Of `sample`, who is kept matters as well: test_sample.py."""
-    names = [m.name for m in ALL if isinstance(query, m.answers) and m.name != "sample"]
+    target = query.under(REPLACE)
+    answering = [m.name for m in ALL if any(isinstance(target, method.answers) for method in m.methods)]
+    names = [name for name in answering if name != "sample"]
     return [name for name in names if name == "pe"] if query.statistic == "count" else names
 
 
@@ -74,7 +79,13 @@ def summary_of(spec, query, table):
     """The Summary of one value a person, in the order of the Spec's levels."""
     level = np.repeat(np.arange(spec.micro.size), spec.people)
     if query.statistic == "count":
-        return Summary(spec.people, 1, level, np.zeros(len(table), dtype=np.int64), np.array(table, dtype=np.int64))
+        # in the first column everyone, in the second who meets the condition
+        zeros, ones = (np.full(len(table), k, dtype=np.int64) for k in (0, 1))
+        columns, amounts = (
+            np.concatenate((zeros, ones)),
+            np.concatenate((ones, np.array(table, dtype=np.int64))),
+        )
+        return Summary(spec.people, 2, np.concatenate((level, level)), columns, amounts)
     return Summary(spec.people, query.points, level, np.array(table), np.ones(len(table), dtype=np.int64))
 
 
@@ -92,7 +103,7 @@ def choices(answer, plan, table):
 
     def run(picks):
         noise = Recording(picks)
-        return answer(summary, calibration, query, noise), noise.calls
+        return answer(summary, calibration, plan.target, noise), noise.calls
 
     first, calls = run(())
     assert run([len(scores) - 1 for scores, _ in calls])[1] == calls, "a choice depends on another one"
@@ -154,14 +165,14 @@ def test_nobody_loses_more_than_their_charge(name, query, spec, share):
     plan = accord.plan(SPECS[spec], QUERIES[query], name, share)
     for level, charge in zip(plan.spec.micro.tolist(), plan.calibration.charges.tolist(), strict=True):
         assert charge <= level and (level == PUBLIC or charge <= share * level + 1e-6)
-    assert overcharged(BY_NAME[name].way(plan.query).answer, plan) == []
+    assert overcharged(BY_NAME[name].method(plan.target).answer, plan) == []
 
 
 @pytest.mark.parametrize("t", [0.5, 1.0, 2.0, inf])
 @pytest.mark.parametrize("query", ["median", "two quantiles", "max"])
 def test_nobody_loses_more_at_any_threshold(query, t):
     plan = accord.plan(SPECS["one public"], QUERIES[query], "threshold", t=t)
-    assert overcharged(BY_NAME["threshold"].way(plan.query).answer, plan) == []
+    assert overcharged(BY_NAME["threshold"].method(plan.target).answer, plan) == []
 
 
 # ---- teeth -----------------------------------------------------------------------------------------------------------
@@ -174,9 +185,9 @@ def halved(answer):
         def choose(self, scores, scale):
             return super().choose(scores, max(scale // 2, 1))
 
-    def bad(summary, calibration, query, noise):
+    def bad(summary, calibration, target, noise):
         half = Half(noise.picks)
-        result = answer(summary, calibration, query, half)
+        result = answer(summary, calibration, target, half)
         noise.calls = half.calls
         return result
 
@@ -191,7 +202,7 @@ EVEN = accord.Spec.of(
 @pytest.mark.parametrize(("name", "query"), [(name, query) for name, query in CASES if query not in ODD])
 def test_half_the_noise_is_found_out(name, query):
     plan = accord.plan(EVEN, QUERIES[query], name)
-    answer = BY_NAME[name].way(plan.query).answer
+    answer = BY_NAME[name].method(plan.target).answer
     assert overcharged(answer, plan) == []
     assert overcharged(halved(answer), plan)
 
@@ -200,9 +211,9 @@ def test_half_the_noise_is_found_out(name, query):
 def test_the_naive_rank_is_found_out(monkeypatch, spec):
     """The levels' promise is broken where values tie."""
     plan = accord.plan(SPECS[spec], QUERIES["median"], "pe")
-    assert overcharged(pe.WAY.answer, plan) == []
+    assert overcharged(pe.METHOD.answer, plan) == []
     monkeypatch.setattr(pe, "quantile_scores", naive_scores)
-    found = overcharged(pe.WAY.answer, plan)
+    found = overcharged(pe.METHOD.answer, plan)
     assert found and max(lost / charge for _, lost, charge in found) > 2
 
 
@@ -216,4 +227,4 @@ def test_an_answer_that_is_possible_for_one_table_only_is_found_out(monkeypatch)
 
     plan = accord.plan(SPECS["three levels"], QUERIES["median"], "pe")
     monkeypatch.setattr(pe, "quantile_scores", bad)
-    assert any(lost == inf for _, lost, _ in overcharged(pe.WAY.answer, plan))
+    assert any(lost == inf for _, lost, _ in overcharged(pe.METHOD.answer, plan))

@@ -1,7 +1,8 @@
 """Questions about parts of the people: nobody loses more than their charge, member or not. Exact, by enumeration, without sampling.
 
 `contributions` has the engine read one person of every kind (value, group, condition; one row or two), which gives what a person can add to the integers behind
-an answer; tiny tables are put together from that, and a test makes sure that the engine does the same. The noise is put in at `release._draw`:
+an answer; tiny tables are put together from that, and a test makes sure that the engine does the same.
+The noise is put in at `release.answer`:
 
     Where noise is added, it catches the integer and the scale, and says what comes out. So the loss is Σ|change|/scale as a rational number, and the same outcomes must
     make the same answer whatever the data: everything beside them is post-processing.
@@ -12,7 +13,8 @@ an answer; tiny tables are put together from that, and a test makes sure that th
 
 import json
 import re
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement, product
@@ -22,17 +24,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import changed
 
 import accord
-from accord import release as releases
 from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
-from accord.mechanisms import ALL
+from accord.mechanisms.regression import Kept, Weighted
 from accord.mechanisms.sample import SURE
-from accord.release import _draw
+from accord.people.summary import Summary
+from accord.relation import ADD_REMOVE, REPLACE
+from accord.release.answer import answer
 from accord.spec import Spec
 from accord.statistics import Grouped, Histogram
-from accord.summary import Summary
+from accord.statistics.mean import MembersMean
 
 GRID = {"bounds": (0, 2), "step": 1}
 ADDED = {
@@ -41,12 +45,15 @@ ADDED = {
     "sum": lambda **of: accord.sum("x", bounds=(-1, 2), step=1, **of),
     "sum above zero": lambda **of: accord.sum("x", bounds=(1, 2), step=0.5, missing=2, **of),
     "sum below zero": lambda **of: accord.sum("x", bounds=(-3, -1), step=1, **of),
+    "variance": lambda **of: accord.variance("x", **GRID, **of),
     "rows": lambda **of: accord.rows(max=2, **of),
     "count": lambda **of: accord.count(**of),
     "histogram of two cells": lambda **of: accord.histogram("x", edges=[0, 1, 2], **of),
     "histogram of three cells": lambda **of: accord.histogram("x", edges=[0, 1, 2, 3], **of),
     "histogram of categories": lambda **of: accord.histogram("x", categories=[0, 1], **of),
-    "histogram with a place for others": lambda **of: accord.histogram("x", categories=[0, 1], missing=7, **of),
+    "histogram with a place for others": lambda **of: accord.histogram(
+        "x", categories=[0, 1], missing=7, **of
+    ),
     "regression": lambda **of: accord.regression("x", ["z"], bounds={"x": (0, 2), "z": (0, 2)}, **of),
     "regression on a category": lambda **of: accord.regression(
         "x", ["z"], bounds={"x": (0, 2)}, categories={"z": [0, 1, 2]}, **of
@@ -75,7 +82,6 @@ SPECS = {
 }
 NEIGHBORS = ("replace", "add-remove")
 CASES = [(s, p) for s in STATISTICS for p in PARTS if (s, p) != ("count", "where")]  # which is no Grouped
-BY_NAME = {m.name: m for m in ALL}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -102,20 +108,23 @@ def opened(people, levels, user, **how):
     """A table of people who are lists of rows; without `user`, of one row each."""
     rows = [(row, k) for k, person in enumerate(people) for row in person]
     columns = {name: np.array([row[name] for row, _ in rows], dtype=float) for name in "xzgm"}
-    columns |= {"id": np.array([k for _, k in rows]), "e": np.array([levels[k] for _, k in rows], dtype=float)}
+    columns |= {
+        "id": np.array([k for _, k in rows]),
+        "e": np.array([levels[k] for _, k in rows], dtype=float),
+    }
     return accord.table(columns, epsilon="e", user="id" if user else None, **how)
 
 
 @cache
 def contributions(statistic, part, neighbors, by_cell=False):
-    """All that one person can add: for each group the (output, amount) that are not 0. The first is of somebody who is not in any group."""
+    """All that one person can add to a Summary: for each group the (output, amount) that are not 0."""
     query = answered(statistic, part, neighbors)
     found = {}
     for user in (False, True):
         if not user and statistic == "rows":
             continue
         table, people = everyone(statistic.startswith("regression"), part, user)
-        made = [added(s, people) for s in table._summaries(query, None, by_cell)]
+        made = [added(s, people) for s in table.reader.summaries(query, None, by_cell)]
         for person in zip(*made, strict=True):
             found[person] = None
     return list(found)
@@ -141,18 +150,30 @@ def added(summary, people):
 
 @cache
 def answered(statistic, part, neighbors):
-    """The question as plans answer it."""
+    """The question as plans have it: as it was asked."""
     return accord.plan(Spec.of([1.0, 1.0]), STATISTICS[statistic](**PARTS[part]), neighbors=neighbors).query
 
 
 @cache
 def outputs_of(statistic, part, neighbors, by_cell=False):
     table, _ = everyone(False, part, True)
-    return table._summaries(answered(statistic, part, neighbors), None, by_cell)[0].outputs
+    return table.reader.summaries(answered(statistic, part, neighbors), None, by_cell)[0].outputs
 
 
-def put_together(spec, people, groups, outputs):
-    """The Summaries of people who add these; None: not there."""
+@dataclass(frozen=True, repr=False)
+class WithoutOne(Summary):
+    """Somebody of this level is not kept: then they are not among those outside either."""
+
+    level_of_absent: int = -1
+
+    def with_others(self, wanted):
+        whole = super().with_others(wanted)
+        outside = wanted * ((whole.level == self.level_of_absent) & (whole.output == self.outputs))
+        return replace(whole, amount=whole.amount - outside)
+
+
+def put_together(spec, people, groups, outputs, absent=None):
+    """The Summaries of people who add these; None: not there. `absent`: of which level one is not kept."""
     level_of = np.repeat(np.arange(spec.micro.size), spec.people).tolist()
     made = []
     for place in range(groups):
@@ -163,15 +184,12 @@ def put_together(spec, people, groups, outputs):
             for k, a in person[place]
         ]
         columns = [list(column) for column in zip(*entries, strict=True)] or [[], [], []]
-        made.append(
-            Summary(
-                spec.people,
-                outputs,
-                np.array(columns[0], dtype=np.int64),
-                np.array(columns[1], dtype=np.int64),
-                np.array(columns[2], dtype=np.int64 if sum(map(abs, columns[2])) < 2**60 else object),
-            )
-        )
+        level, output = (np.array(column, dtype=np.int64) for column in columns[:2])
+        amount = np.array(columns[2], dtype=np.int64 if sum(map(abs, columns[2])) < 2**60 else object)
+        if absent is None:
+            made.append(Summary(spec.people, outputs, level, output, amount))
+        else:
+            made.append(WithoutOne(spec.people, outputs, level, output, amount, absent))
     return made
 
 
@@ -215,7 +233,7 @@ class Outcomes:
 
 def drawn(plan, summaries, *how):
     noise = Outcomes(*how)
-    return _draw(plan, summaries, noise), noise
+    return answer(plan, summaries, noise), noise
 
 
 @cache
@@ -229,7 +247,7 @@ def planned(spec, share, statistic, part, neighbors, name):
     found = next(c for c in plan.candidates if c.mechanism == name)
     if found.rmse is None:
         return None
-    return replace(plan, mechanism=name, calibration=found.calibration, prediction=found.prediction)
+    return changed(plan, mechanism=name, calibration=found.calibration, prediction=found.prediction)
 
 
 def level_of(person, spec):
@@ -253,10 +271,14 @@ def changes(can, neighbors):
 def additive_loss(plan, here, there):
     """The exact log ratio; both are (answer, noise) for the same outcomes."""
     (answer, noise), (answer_there, noise_there) = here, there
-    assert [s for _, s in noise.seen] == [s for _, s in noise_there.seen], "the noise must not depend on the data"
+    assert [s for _, s in noise.seen] == [s for _, s in noise_there.seen], (
+        "the noise must not depend on the data"
+    )
     assert noise.laws == noise_there.laws == []
     assert answer == answer_there, "something beside the noisy integers moves the answer"
-    return sum((abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)), Fraction(0))
+    return sum(
+        (abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)), Fraction(0)
+    )
 
 
 def worst_additive(plan, statistic, part, neighbors, draw=drawn):
@@ -266,7 +288,9 @@ def worst_additive(plan, statistic, part, neighbors, draw=drawn):
     charges = plan.calibration.charges.tolist()
     worst = [Fraction(0)] * spec.micro.size
     few = ends(can) if len(can) > 12 else can
-    ways = combinations(few, 2) if neighbors == "replace" else [(a, None) for a in few]  # a loss is the same both ways
+    ways = (
+        combinations(few, 2) if neighbors == "replace" else [(a, None) for a in few]
+    )  # a loss is the same both ways
     ways = list(ways)
     for person in range(spec.total):
         level = level_of(person, spec)
@@ -301,6 +325,11 @@ def is_tight(statistic, part, plan):
     return not (alone and (statistic in ("count", "rows") or statistic.startswith("regression")))
 
 
+def is_mean_only(plan):
+    """Whether a regression releases no slopes."""
+    return isinstance(plan.calibration, Weighted | Kept) and plan.calibration.mean_only
+
+
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize(("statistic", "part"), [c for c in CASES if c[0] in ADDED])
 def test_the_loss_is_exactly_the_charge(statistic, part, neighbors):
@@ -319,26 +348,23 @@ def test_the_loss_is_exactly_the_charge(statistic, part, neighbors):
                 if c == PUBLIC:
                     continue
                 assert lost <= Fraction(c, MICRO)
-                if is_tight(statistic, part, plan) and not plan.calibration.mean_only:
+                if is_tight(statistic, part, plan) and not is_mean_only(plan):
                     assert lost == Fraction(c, MICRO)
     assert tried >= {"minimum", "threshold", "affine"}
     if statistic.startswith("regression"):  # both ways of answering it were tried
         plans = [planned(*SPECS[spec], statistic, part, neighbors, "affine") for spec in used]
-        assert [plan.calibration.mean_only for plan in plans] == [True, False]
+        assert [is_mean_only(plan) for plan in plans] == [True, False]
     direct = neighbors == "replace" and part == "where" and statistic.split()[0] in ("sum", "rows")
     assert ("mix" in tried) == ("stretch" in tried) == direct
 
 
 def test_a_mean_with_a_condition_releases_two_sums_of_members():
-    """Σc(2q − span) and Σc·span: PAPERS §4."""
-    query = answered("mean", "where", "replace")
-    assert type(query.query).__name__ == "MeanWhere"
-    assert {c[0] for c in contributions("mean", "where", "replace")} == {
-        (),
-        ((0, -2), (1, 2)),
-        ((1, 2),),
-        ((0, 2), (1, 2)),
-    }
+    """Σc(2q − span) and Σc·span."""
+    plan = planned(*SPECS["two levels"], "mean", "where", "replace", "affine")
+    assert type(plan.target) is MembersMean and plan.times == 1
+    can = [dict(c[0]) for c in contributions("mean", "where", "replace")]
+    sums = {tuple(plan.target.sums([c.get(0, 0), c.get(1, 0)], 1)) for c in can}
+    assert sums == {(0, 0), (-2, 2), (0, 2), (2, 2)}
 
 
 @pytest.mark.parametrize("statistic", ["mean", "sum", "count", "histogram of three cells", "regression"])
@@ -350,12 +376,14 @@ def test_less_noise_is_found_out(statistic, neighbors):
 
     def bad(plan, summaries):
         noise = Less()
-        return _draw(plan, summaries, noise), noise
+        return answer(plan, summaries, noise), noise
 
     plan = planned(*SPECS["two levels"], statistic, "by 2", neighbors, "minimum")
     assert all(
         lost > Fraction(c, MICRO)
-        for c, lost in zip(plan.cost.tolist(), worst_additive(plan, statistic, "by 2", neighbors, bad), strict=True)
+        for c, lost in zip(
+            plan.cost.tolist(), worst_additive(plan, statistic, "by 2", neighbors, bad), strict=True
+        )
     )
 
 
@@ -364,10 +392,12 @@ def test_groups_under_replace_at_the_whole_charge_are_found_out(statistic):
     """Somebody who moves from one group to another counts twice."""
     plan = planned(*SPECS["two levels"], statistic, "by 2", "replace", "minimum")
     assert plan.times == 2
-    wrong = replace(plan, times=1)
+    wrong = changed(plan, times=1)
     assert any(
         lost > Fraction(c, MICRO)
-        for c, lost in zip(wrong.cost.tolist(), worst_additive(wrong, statistic, "by 2", "replace"), strict=True)
+        for c, lost in zip(
+            wrong.cost.tolist(), worst_additive(wrong, statistic, "by 2", "replace"), strict=True
+        )
     )
 
 
@@ -387,9 +417,13 @@ def choice_loss(here, there):
     (answer, noise), (answer_there, noise_there) = here, there
     assert answer == answer_there, "something beside the choices and the noisy size moves the answer"
     assert len(noise.laws) == len(noise_there.laws), "the number of choices must not depend on the data"
-    assert [s for _, s in noise.seen] == [s for _, s in noise_there.seen], "the noise must not depend on the data"
+    assert [s for _, s in noise.seen] == [s for _, s in noise_there.seen], (
+        "the noise must not depend on the data"
+    )
     lost = float(
-        sum((abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)), Fraction(0))
+        sum(
+            (abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)), Fraction(0)
+        )
     )
     for (scores, scale), (others, scale_there) in zip(noise.laws, noise_there.laws, strict=True):
         assert scale == scale_there and len(scores) == len(others)
@@ -464,7 +498,7 @@ def test_sharper_choices_are_found_out(statistic, neighbors):
 
     def bad(plan, summaries):
         noise = Sharper()
-        return _draw(plan, summaries, noise), noise
+        return answer(plan, summaries, noise), noise
 
     plan = planned(Spec.of([4.0, 4.0, 4.0]), 1.0, statistic, "by 1", neighbors, "minimum")
     good = worst_choice(plan, statistic, "by 1", neighbors)
@@ -483,7 +517,7 @@ def test_a_condition_alone_takes_the_whole_charge_of_a_quantile(statistic):
 
         def bad(plan, summaries):
             noise = Narrower()
-            return _draw(plan, summaries, noise), noise
+            return answer(plan, summaries, noise), noise
 
         return bad
 
@@ -505,7 +539,7 @@ def test_several_groups_at_the_whole_charge_are_found_out(statistic):
     assert plan.times == 2
     (good,) = worst_choice(plan, statistic, "by 2", "replace")
     assert good <= 20.0 + 1e-12
-    whole = replace(plan, calibration=replace(plan.calibration, charges=2 * plan.calibration.charges))
+    whole = changed(plan, calibration=replace(plan.calibration, charges=2 * plan.calibration.charges))
     (bad,) = worst_choice(whole, statistic, "by 2", "replace")
     assert bad > 20.0 + 1e-9
 
@@ -515,7 +549,8 @@ def test_several_groups_at_the_whole_charge_are_found_out(statistic):
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize(
-    ("statistic", "part"), [c for c in CASES if c[0] not in ("min", "max", "mean on a fine grid") and c[1] != "by 1"]
+    ("statistic", "part"),
+    [c for c in CASES if c[0] not in ("min", "max", "mean on a fine grid") and c[1] != "by 1"],
 )
 def test_sampling_loses_no_more(statistic, part, neighbors):
     """Against not being kept, a person who is kept loses at most s; which chance makes that their charge follows from the proof of mechanisms/sample.py."""
@@ -526,12 +561,13 @@ def test_sampling_loses_no_more(statistic, part, neighbors):
             continue
         calibration = plan.calibration
         direct = plan.times == 1 and neighbors == "replace"
-        assert calibration.neighbors == ("replace" if direct else "add-remove")
+        assert plan.target.relation is (REPLACE if direct else ADD_REMOVE)
+        assert plan.target.about_members == (direct and part == "where")
         if calibration.t == PUBLIC:
             assert all(c in (0, PUBLIC) for c in plan.cost.tolist())
             continue
         s = Fraction(calibration.t, MICRO) / (2 if direct else 1)
-        by_cell = BY_NAME["sample"].way(plan.query.query).by_cell
+        by_cell = plan.method.needs_cells
         can = contributions(statistic, part, neighbors, by_cell)
         outputs, groups = outputs_of(statistic, part, neighbors, by_cell), plan.query.groups
         most = 0.0 if statistic in CHOSEN else Fraction(0)
@@ -539,7 +575,7 @@ def test_sampling_loses_no_more(statistic, part, neighbors):
         person = int(spec.people[:level].sum())
         for other in (None, can[-1], can[0]):
             before, after = [other] * person, [other] * (spec.total - person - 1)
-            without = drawn(plan, put_together(spec, [*before, None, *after], groups, outputs))
+            without = drawn(plan, put_together(spec, [*before, None, *after], groups, outputs, level))
             for mine in ends(can) if len(can) > 12 else can:
                 there = drawn(plan, put_together(spec, [*before, mine, *after], groups, outputs))
                 if statistic in CHOSEN:
@@ -548,7 +584,7 @@ def test_sampling_loses_no_more(statistic, part, neighbors):
                     lost = additive_loss(plan, without, there)
                 most = max(most, lost)
         assert most <= s + (Fraction(1, 10**12) if statistic in CHOSEN else 0)
-        if statistic not in CHOSEN and not calibration.mean_only:
+        if statistic not in CHOSEN and not is_mean_only(plan):
             assert most == s
         for keep, charge, cost, level in zip(
             calibration.keep.tolist(), calibration.charges.tolist(), plan.cost.tolist(), lowest_bound(spec, share), strict=True
@@ -609,14 +645,18 @@ def test_the_engine_adds_people_up(user, neighbors):
         if statistic == "rows" and not user:
             continue
         query = answered(statistic, part, neighbors)
-        for by_cell in [False] if statistic in CHOSEN or statistic.startswith("regression") else [False, True]:
-            mine = [added(s, 3) for s in alone._summaries(query, None, by_cell)]
-            for one, summary in zip(mine, together._summaries(query, None, by_cell), strict=True):
+        for by_cell in (
+            [False] if statistic in CHOSEN or statistic.startswith("regression") else [False, True]
+        ):
+            mine = [added(s, 3) for s in alone.reader.summaries(query, None, by_cell)]
+            for one, summary in zip(mine, together.reader.summaries(query, None, by_cell), strict=True):
                 expected = [{}, {}]
                 for k, person in enumerate(there):
                     for output, amount in one[k] if person else ():
                         expected[k // 2][output] = expected[k // 2].get(output, 0) + amount
-                assert added(summary, 2) == [tuple(sorted((k, a) for k, a in sums.items() if a)) for sums in expected]
+                assert added(summary, 2) == [
+                    tuple(sorted((k, a) for k, a in sums.items() if a)) for sums in expected
+                ]
                 assert (summary.people == spec.people).all()
 
 
@@ -629,10 +669,17 @@ def told(table, query, name, monkeypatch):
     """All that leaves a release, for outcomes that are fixed."""
     noise = Outcomes()
     with monkeypatch.context() as patch:
-        patch.setattr(releases, "SECURE", noise)
+        patch.setattr(sys.modules["accord.release.release"], "SECURE", noise)
         made = table.release(query, name)
     words = TIME.sub("", json.dumps(made.receipt()) + str(made) + repr(made.interval(0.9)) + repr(made))
-    return words, made.value, made.found, dict(made.charges), [s for _, s in noise.seen], [s for _, s in noise.laws]
+    return (
+        words,
+        made.value,
+        made.released,
+        dict(made.charges),
+        [s for _, s in noise.seen],
+        [s for _, s in noise.laws],
+    )
 
 
 @cache
@@ -670,7 +717,9 @@ def test_whoever_is_there_decides_nothing_but_outcomes(statistic, neighbors, mon
 
 @settings(max_examples=60)
 @given(
-    levels=st.lists(st.one_of(st.integers(1, 40), st.integers(1, 9_000_000), st.just(PUBLIC)), min_size=1, max_size=5),
+    levels=st.lists(
+        st.one_of(st.integers(1, 40), st.integers(1, 9_000_000), st.just(PUBLIC)), min_size=1, max_size=5
+    ),
     share=st.integers(1, MICRO),
     statistic=st.sampled_from(sorted(STATISTICS)),
     part=st.sampled_from(sorted(PARTS)),
@@ -680,7 +729,9 @@ def test_halves_are_rounded_down(levels, share, statistic, part, neighbors):
     """No candidate, chosen or not, charges more than share × level; not even a millionth, and not even those with an odd number of them."""
     spec = Spec(np.array(levels), np.ones(len(levels), dtype=np.int64))
     try:
-        plan = accord.plan(spec, STATISTICS[statistic](**PARTS[part]), share=share / MICRO, neighbors=neighbors)
+        plan = accord.plan(
+            spec, STATISTICS[statistic](**PARTS[part]), share=share / MICRO, neighbors=neighbors
+        )
     except PlanError as refused:
         halved = neighbors == "replace"
         most = max(PUBLIC if m == PUBLIC else m * share // MICRO for m in levels)
@@ -710,9 +761,12 @@ def test_groups_within_a_workload_share_what_there_is(neighbors):
     """Doubled charges add up over the questions to no more than share × level, and public groups do not pass for private ones."""
     spec = Spec.from_groups({0.100001: 300, 1.000003: 200, inf: 5})
     asked = [
-        make(**PARTS[part]) for make, part in zip(list(ADDED.values())[:3], ("by 2", "where", "by 3"), strict=True)
+        make(**PARTS[part])
+        for make, part in zip(list(ADDED.values())[:3], ("by 2", "where", "by 3"), strict=True)
     ]
-    plan = accord.plan(spec, accord.workload([*asked, accord.count(where="x > 0")]), share=0.5, neighbors=neighbors)
+    plan = accord.plan(
+        spec, accord.workload([*asked, accord.count(where="x > 0")]), share=0.5, neighbors=neighbors
+    )
     assert all(c <= most for c, most in zip(plan.spent.tolist(), lowest_bound(spec, 0.5), strict=True))
     assert [part.times for part in plan.parts] == ([2, 1, 2, 1] if neighbors == "replace" else [1] * 4)
     public = accord.mean("x", **GRID, **PARTS["by 2"], membership="public")
@@ -723,4 +777,4 @@ def test_groups_within_a_workload_share_what_there_is(neighbors):
 def test_histograms_of_groups_need_no_second_half():
     """A person who changes their cell within a group moves two counts: what is charged covers it, and no more is taken."""
     plan = planned(*SPECS["two levels"], "histogram of three cells", "by 2", "replace", "minimum")
-    assert isinstance(plan.query.query, Histogram) and plan.query.query.reach == 1 and plan.times == 2
+    assert isinstance(plan.query.query, Histogram) and plan.target.sensitivity == 1 and plan.times == 2

@@ -23,15 +23,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from noises import Fixed
+from strategies import changed
 
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import QueryError
 from accord.mechanisms import ALL, regression
 from accord.mechanisms.regression import Weights, sensitivity, weights_for
-from accord.mechanisms.sample import SURE
+from accord.mechanisms.sample import SURE, Sampled
+from accord.people.summary import Summary
+from accord.relation import ADD_REMOVE, REPLACE, named
 from accord.statistics.encoding import Q
-from accord.summary import Summary
 
 BOTH = pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 
@@ -49,7 +51,9 @@ def asked(kinds):
 
 def groups_of(kinds):
     """Which feature each coded column is of, and whether it is a number."""
-    return [(k, kind == "n") for k, kind in enumerate(kinds) for _ in range(1 if kind == "n" else int(kind) - 1)]
+    return [
+        (k, kind == "n") for k, kind in enumerate(kinds) for _ in range(1 if kind == "n" else int(kind) - 1)
+    ]
 
 
 def entries_of(kinds):
@@ -73,14 +77,18 @@ def points_of(kinds, numbers=(-Q, 0, Q), targets=(-Q, 0, Q)):
             choices.append([(x,) for x in numbers])
         else:
             dummies = int(kind) - 1
-            choices.append([tuple(Q if value == j + 1 else -Q for j in range(dummies)) for value in range(int(kind))])
+            choices.append(
+                [tuple(Q if value == j + 1 else -Q for j in range(dummies)) for value in range(int(kind))]
+            )
     return [(*(code for part in z for code in part), y) for *z, y in product(*choices, targets)]
 
 
 def moments_of(kinds, points):
     """T of each point, in units of Q²: one row a point."""
     z = np.asarray(points, dtype=np.int64).reshape(len(points), -1)
-    return np.stack([z[:, at].prod(axis=1) * Q ** (2 - len(at)) for at in (list(c) for _, c in entries_of(kinds))], 1)
+    return np.stack(
+        [z[:, at].prod(axis=1) * Q ** (2 - len(at)) for at in (list(c) for _, c in entries_of(kinds))], 1
+    )
 
 
 def weights_of(kinds, w=None):
@@ -119,7 +127,9 @@ def climbed(kinds, one, other, weights):
         for side, j in product((0, 1), free):
             tried = np.tile(np.array(pair[side]), (2 * Q + 1, 1))
             tried[:, j] = np.arange(-Q, Q + 1)
-            apart = np.abs((moments_of(kinds, tried) - moments_of(kinds, [pair[1 - side]])) * weights).sum(axis=1)
+            apart = np.abs((moments_of(kinds, tried) - moments_of(kinds, [pair[1 - side]])) * weights).sum(
+                axis=1
+            )
             k = int(apart.argmax())
             if apart[k] > best:
                 best, pair[side] = int(apart[k]), tried[k].tolist()
@@ -143,7 +153,7 @@ def test_no_two_people_are_further_apart_and_some_are_as_far(kinds):
     """Over corners and a grid, then from the best pairs over all integers. Replacing one person by another moves weighted entries by S·Q² at most."""
     points, weights = points_of(kinds, grid_of(kinds)), weights_of(kinds)
     far, i, k = worst_pair(moments_of(kinds, points), weights)
-    bound = sensitivity(asked(kinds), "replace") * Q * Q
+    bound = sensitivity(asked(kinds), REPLACE) * Q * Q
     top = max(far, climbed(kinds, points[i], points[k], weights)) if "n" in kinds else far
     assert bound * Fraction(999, 1000) <= top <= bound
     assert (far == bound) == (kinds not in BETWEEN)
@@ -154,14 +164,14 @@ def test_nobody_has_more_than_the_weights_and_some_have_as_much(kinds):
     """Coming or going adds |T| of every entry, and one to the count."""
     weights, w = weights_of(kinds), weights_for(len(groups_of(kinds)))
     size = (np.abs(moments_of(kinds, points_of(kinds, grid_of(kinds)))) * weights).sum(axis=1).max()
-    assert int(size) + w.count * Q * Q == sensitivity(asked(kinds), "add-remove") * Q * Q
+    assert int(size) + w.count * Q * Q == sensitivity(asked(kinds), ADD_REMOVE) * Q * Q
 
 
 @pytest.mark.parametrize("kinds", DESIGNS)
 def test_random_people_are_not_further_apart(kinds):
     """Anywhere in the box, and climbing from there."""
     rng = np.random.default_rng(len(kinds))
-    weights, bound = weights_of(kinds), sensitivity(asked(kinds), "replace") * Q * Q
+    weights, bound = weights_of(kinds), sensitivity(asked(kinds), REPLACE) * Q * Q
     everyone = np.array(points_of(kinds, (0,), (0,)))
     people = everyone[rng.integers(len(everyone), size=(2, 4000))]
     free = [j for j, (_, number) in enumerate(groups_of(kinds)) if number] + [people.shape[2] - 1]
@@ -170,7 +180,7 @@ def test_random_people_are_not_further_apart(kinds):
     apart = (np.abs(moments_of(kinds, one) - moments_of(kinds, other)) * weights).sum(axis=1)
     assert 0 < apart.max() <= bound
     size = (np.abs(moments_of(kinds, one)) * weights).sum(axis=1)
-    assert size.max() + weights_for(len(free)).count <= sensitivity(asked(kinds), "add-remove") * Q * Q
+    assert size.max() + weights_for(len(free)).count <= sensitivity(asked(kinds), ADD_REMOVE) * Q * Q
     for start in apart.argsort()[-3:]:
         assert climbed(kinds, one[start], other[start], weights) <= bound
 
@@ -182,19 +192,19 @@ def test_random_people_are_not_further_apart(kinds):
 def test_the_formula_holds_for_other_weights(monkeypatch, kinds, w):
     """So that changing them is safe, as long as a square's is at least half of a product's."""
     monkeypatch.setattr(regression, "weights_for", lambda codes: w)
-    bound = sensitivity.__wrapped__(asked(kinds), "replace") * Q * Q
+    bound = sensitivity.__wrapped__(asked(kinds), REPLACE) * Q * Q
     points, weights = points_of(kinds, grid_of(kinds)), weights_of(kinds, w)
     far, i, k = worst_pair(moments_of(kinds, points), weights)
     assert bound * Fraction(999, 1000) <= max(far, climbed(kinds, points[i], points[k], weights)) <= bound
 
 
 def test_equal_weights_of_numbers_give_half_of_d_times_d_plus_3(monkeypatch):
-    assert [sensitivity(asked("n" * m), "replace") for m in (1, 2)] == [5, 9]
+    assert [sensitivity(asked("n" * m), REPLACE) for m in (1, 2)] == [5, 9]
     monkeypatch.setattr(regression, "weights_for", lambda codes: Weights(1, 1, 1, 1, 1, 1))
     for m in range(1, 30):
         d = m + 1
-        assert sensitivity.__wrapped__(asked("n" * m), "replace") == Fraction(d * (d + 3), 2)
-        assert sensitivity.__wrapped__(asked("n" * m), "add-remove") == Fraction(d * (d + 3), 2)
+        assert sensitivity.__wrapped__(asked("n" * m), REPLACE) == Fraction(d * (d + 3), 2)
+        assert sensitivity.__wrapped__(asked("n" * m), ADD_REMOVE) == Fraction(d * (d + 3), 2)
 
 
 @pytest.mark.parametrize("kinds", ["4", "5", "n4"])
@@ -203,7 +213,7 @@ def test_several_dummies_of_one_category_at_once_would_be_further_apart(kinds):
     loose, weights = [], weights_of(kinds)
     columns = [(-Q, 0, Q) if number else (-Q, Q) for _, number in groups_of(kinds)]
     loose = list(product(*columns, (-Q, Q)))
-    bound = sensitivity(asked(kinds), "replace") * Q * Q
+    bound = sensitivity(asked(kinds), REPLACE) * Q * Q
     assert worst_pair(moments_of(kinds, points_of(kinds)), weights)[0] <= bound
     assert worst_pair(moments_of(kinds, loose), weights)[0] > bound
 
@@ -214,10 +224,12 @@ def test_many_columns_are_no_problem():
     three = {f"c{k}": ["a", "b", "c"] for k in range(20)}
     bounds = {f"n{k}": (0, 1) for k in range(20)} | {"y": (0, 1)}
     few = list(binary)[:21]
-    assert sensitivity(accord.regression("y", few, {"y": (0, 1)}, {b: binary[b] for b in few}), "replace") == 392
+    assert (
+        sensitivity(accord.regression("y", few, {"y": (0, 1)}, {b: binary[b] for b in few}), REPLACE) == 392
+    )
     mixed = accord.regression("y", [*list(bounds)[:-1], *binary, *three], bounds, binary | three)
     assert mixed.codes == 100
-    for neighbors in ("replace", "add-remove"):
+    for neighbors in (REPLACE, ADD_REMOVE):
         assert sensitivity(mixed, neighbors) > sensitivity(asked("n" * 30), neighbors)
 
 
@@ -238,7 +250,7 @@ def mechanism_of(name):
 def plans_of(levels, kinds, name, neighbors, t=None, share=1.0):
     """As planned, with the mean only (so few people are too few), and with slopes all the same."""
     plan = accord.plan(accord.Spec.of(levels), asked(kinds), name, share, t=t, neighbors=neighbors)
-    return [replace(plan, calibration=replace(plan.calibration, mean_only=only)) for only in (True, False)]
+    return [changed(plan, calibration=replace(plan.calibration, mean_only=only)) for only in (True, False)]
 
 
 class Releases:
@@ -247,12 +259,14 @@ class Releases:
     def __init__(self, plan, kinds, answer=None):
         self.plan, self.kinds, self.size = plan, kinds, len(entries_of(kinds))
         self.level = np.repeat(np.arange(plan.spec.micro.size), plan.spec.people)
-        self.answer = answer or mechanism_of(plan.mechanism).way(plan.query).answer
-        self.sampled = plan.calibration.keep is not None
+        self.answer = answer or plan.method.answer
+        self.sampled = isinstance(plan.calibration, Sampled)
         self.add_remove = self.sampled or plan.neighbors == "add-remove"
         charges = plan.calibration.charges[self.level].tolist()
         public = max(charges) == PUBLIC  # then only public people are read
-        self.weights = [1] * len(charges) if self.sampled else [int(c == PUBLIC) if public else c for c in charges]
+        self.weights = (
+            [1] * len(charges) if self.sampled else [int(c == PUBLIC) if public else c for c in charges]
+        )
         self.moments = cache(lambda z: moments_of(kinds, [z])[0])
         self.shown = cache(self._shown)
         self.outputs, self.scales = {}, None
@@ -266,7 +280,7 @@ class Releases:
         level, output = np.indices(sums.shape)
         summary = Summary(self.plan.spec.people, sums.shape[1], level.ravel(), output.ravel(), sums.ravel())
         noise = Fixed(*draws)
-        return self.answer(summary, self.plan.calibration, self.plan.query, noise), noise.scales
+        return self.answer(summary, self.plan.calibration, self.plan.target, noise), noise.scales
 
     def sums(self, table):
         """What noise is added to, as mechanisms/regression.py says."""
@@ -299,7 +313,9 @@ class Releases:
         here, there = self.shown(tuple(one)), self.shown(tuple(other))
         if not self.scales:
             return Fraction(0)
-        return sum((abs(a - b) / scale for a, b, scale in zip(here, there, self.scales, strict=True)), Fraction(0))
+        return sum(
+            (abs(a - b) / scale for a, b, scale in zip(here, there, self.scales, strict=True)), Fraction(0)
+        )
 
 
 TOTALS = [(10**18, 17, -(10**17), 1, 10**16), (-3, 5 * 10**17)]
@@ -335,7 +351,9 @@ def worst_losses(plan, kinds, answer=None):
 def overcharged(plan, losses):
     return [
         (level, lost)
-        for level, charge, lost in zip(plan.spec.levels, plan.calibration.charges.tolist(), losses, strict=True)
+        for level, charge, lost in zip(
+            plan.spec.levels, plan.calibration.charges.tolist(), losses, strict=True
+        )
         if charge != PUBLIC and lost > Fraction(charge, MICRO)
     ]
 
@@ -349,7 +367,10 @@ def test_the_loss_is_exactly_the_charge(name, levels, kinds, neighbors):
     """Of the mean only, and with slopes. For these designs a person at −Q, 0 or Q is the worst."""
     for plan in plans_of(LEVELS[levels], kinds, name, neighbors):
         for charge, level, lost in zip(
-            plan.calibration.charges.tolist(), plan.spec.micro.tolist(), worst_losses(plan, kinds), strict=True
+            plan.calibration.charges.tolist(),
+            plan.spec.micro.tolist(),
+            worst_losses(plan, kinds),
+            strict=True,
         ):
             assert charge <= level
             assert charge == PUBLIC or lost == Fraction(charge, MICRO)
@@ -370,7 +391,8 @@ def test_nobody_loses_more_with_the_other_weights(kinds, neighbors):
             pairs = [(value, None) for value in values[:: max(1, len(values) // 9)]]
         for person, charge in enumerate(plan.calibration.charges.tolist()):
             lost = [
-                releases.loss(*([z if i == person else values[0] for i in range(2)] for z in pair)) for pair in pairs
+                releases.loss(*([z if i == person else values[0] for i in range(2)] for z in pair))
+                for pair in pairs
             ]
             assert Fraction(9, 10) * charge / MICRO < max(lost) <= Fraction(charge, MICRO)
 
@@ -391,7 +413,11 @@ def test_a_share_is_kept_and_so_is_t(name, t, share, neighbors):
         for level, charge, lost in zip(
             plan.spec.levels, plan.calibration.charges.tolist(), worst_losses(plan, "n"), strict=True
         ):
-            assert lost == Fraction(charge, MICRO) <= Fraction(share).limit_denominator(10**6) * Fraction(str(level))
+            assert (
+                lost
+                == Fraction(charge, MICRO)
+                <= Fraction(share).limit_denominator(10**6) * Fraction(str(level))
+            )
             assert t is None or charge == (round(t * MICRO) if share * level >= t else 0)
 
 
@@ -400,7 +426,9 @@ def test_public_people_are_answered_without_noise_and_nobody_else_is_read(neighb
     for plan in plans_of([0.1, 1.0, inf], "n", "threshold", neighbors, t=inf):
         assert dict(plan.charges) == {0.1: 0.0, 1.0: 0.0, inf: inf}
         releases = Releases(plan, "n")
-        outputs = {tuple(releases.run([(x, y), (y, x), (Q, -Q)])[0]) for x, y in product((-Q, 0, Q), repeat=2)}
+        outputs = {
+            tuple(releases.run([(x, y), (y, x), (Q, -Q)])[0]) for x, y in product((-Q, 0, Q), repeat=2)
+        }
         assert len(outputs) == 1 and releases.run([(0, 0), (0, 0), (Q, -Q)])[1] == []
         assert tuple(releases.run([(0, 0), (0, 0), (Q, Q)])[0]) not in outputs
 
@@ -423,7 +451,11 @@ def test_nobody_loses_more_whatever_the_codes(data, neighbors, name, kinds, leve
         z = []
         for kind in kinds:
             value = 0 if kind == "n" else data.draw(category)
-            z += [data.draw(code)] if kind == "n" else [Q if value == j + 1 else -Q for j in range(int(kind) - 1)]
+            z += (
+                [data.draw(code)]
+                if kind == "n"
+                else [Q if value == j + 1 else -Q for j in range(int(kind) - 1)]
+            )
         return (*z, data.draw(code))
 
     for plan in plans_of(levels, kinds, name, neighbors, share=share):
@@ -466,10 +498,16 @@ def test_one_more_who_is_kept_costs_s_and_chances_make_that_the_level(levels, t,
         ]
         assert max(lost) == s
         for level, keep, charge in zip(
-            plan.spec.micro.tolist(), plan.calibration.keep.tolist(), plan.calibration.charges.tolist(), strict=True
+            plan.spec.micro.tolist(),
+            plan.calibration.keep.tolist(),
+            plan.calibration.charges.tolist(),
+            strict=True,
         ):
             assert charge == min(level, plan.calibration.t)
-            pi, up = EXACT.divide(Decimal(keep), SURE), EXACT.exp(EXACT.divide(s.numerator, Decimal(s.denominator)))
+            pi, up = (
+                EXACT.divide(Decimal(keep), SURE),
+                EXACT.exp(EXACT.divide(s.numerator, Decimal(s.denominator))),
+            )
             most = 1 - pi + pi * up
             least = 1 if neighbors == "add-remove" else 1 - pi + pi * EXACT.divide(1, up)
             gone = EXACT.ln(EXACT.divide(most, least)) * MICRO
@@ -509,7 +547,8 @@ def mixed_loss(releases, one, other):
     logs = []
     for law in (here, there):
         terms = [
-            log(p) - (np.abs(points - np.array(sums, dtype=float)) / np.array(scales, dtype=float)).sum(axis=1)
+            log(p)
+            - (np.abs(points - np.array(sums, dtype=float)) / np.array(scales, dtype=float)).sum(axis=1)
             for p, sums in law
         ]
         logs.append(np.logaddexp.reduce(terms, axis=0))
@@ -552,11 +591,11 @@ class Half(Fixed):
 
 
 def with_noise(make, name="affine"):
-    answer = mechanism_of(name).way(asked("n")).answer
+    answer = mechanism_of(name).method(asked("n").under(REPLACE)).answer
 
-    def bad(summary, calibration, query, noise):
+    def bad(summary, calibration, target, noise):
         other = make(*noise.draws)
-        found = answer(summary, calibration, query, other)
+        found = answer(summary, calibration, target, other)
         noise.scales = other.scales
         return found
 
@@ -586,11 +625,11 @@ def test_half_the_noise_of_a_sample_is_found_out(neighbors):
 @pytest.mark.parametrize("kind", ["y", "x", "yx", "xx", "square", "count"])
 def test_a_weight_left_out_of_the_sensitivity_is_found_out(monkeypatch, kind, neighbors):
     w = weights_for(2)
-    whole = sensitivity(asked("nn"), neighbors)
+    whole = sensitivity(asked("nn"), named(neighbors))
     less = {key: getattr(w, key) for key in vars(w)} | {kind: 0}
     with monkeypatch.context() as patched:
         patched.setattr(regression, "weights_for", lambda codes: Weights(**less))
-        part = sensitivity.__wrapped__(asked("nn"), neighbors)
+        part = sensitivity.__wrapped__(asked("nn"), named(neighbors))
     if kind == "count" and neighbors == "replace":
         assert part == whole
         return
@@ -625,10 +664,10 @@ def test_dummies_of_several_values_at_once_are_found_out(kinds):
 
 def test_noise_that_misses_an_entry_is_found_out():
     plan = plans_of([0.1, 1.0], "n", "affine", "replace")[1]
-    answer = mechanism_of("affine").way(plan.query).answer
+    answer = plan.method.answer
 
-    def bad(summary, calibration, query, noise):
-        found = answer(summary, calibration, query, noise)
+    def bad(summary, calibration, target, noise):
+        found = answer(summary, calibration, target, noise)
         return [*found, Fraction(int(summary.weighted(calibration.charges)[1]))]  # x once more, without noise
 
     with pytest.raises(AssertionError, match="beside the noisy sums"):
@@ -661,7 +700,7 @@ def codes_of(table, query):
     n = query.codes
     kinds = "".join("n" if "low" in vars(f) else str(f.codes + 1) for f in query.features)
     people = []
-    for row in table._summary(query).rows():
+    for row in table.reader.summary(query).rows():
         *sums, count = row
         assert count == 1 and all(v % Q == 0 for v in sums[: n + 1])
         z = (*(v // Q for v in sums[1 : n + 1]), sums[0] // Q)
@@ -689,11 +728,31 @@ FORMS = {
     "parquet": parquet,
     "csv": csv_file,
     "polars": lambda columns, folder: pl.from_arrow(pa.table(columns)),
-    "pandas": lambda columns, folder: pa.table(columns).to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get),
+    "pandas": lambda columns, folder: pa.table(columns).to_pandas(
+        types_mapper={pa.bool_(): pd.BooleanDtype()}.get
+    ),
     "relation": lambda columns, folder: duckdb.connect().from_arrow(pa.table(columns)),
 }
 EVERY_FORM = pytest.mark.parametrize("form", FORMS)
-ODD = [0.0, 1.0, -1.0, 0.25, 0.1, 3.0, -3.0, 1e300, -1e300, inf, -inf, nan, None, 0.9995, 0.0009765625, 5e-324, -0.0]
+ODD = [
+    0.0,
+    1.0,
+    -1.0,
+    0.25,
+    0.1,
+    3.0,
+    -3.0,
+    1e300,
+    -1e300,
+    inf,
+    -inf,
+    nan,
+    None,
+    0.9995,
+    0.0009765625,
+    5e-324,
+    -0.0,
+]
 RANGES = {
     "plain": (-1.0, 1.0),
     "odd": (-0.3, 0.7),
@@ -726,7 +785,10 @@ def test_bounds_that_floats_cannot_reckon_with_are_refused(bounds):
 
 @pytest.mark.parametrize(
     ("form", "bounds"),
-    [*product(("arrow", "parquet", "csv"), RANGES), *product(("polars", "pandas", "relation"), ("plain", "huge"))],
+    [
+        *product(("arrow", "parquet", "csv"), RANGES),
+        *product(("polars", "pandas", "relation"), ("plain", "huge")),
+    ],
 )
 def test_numbers_become_the_integers_that_python_makes_of_them(tmp_path, form, bounds):
     low, high = RANGES[bounds]
@@ -745,8 +807,12 @@ def test_numbers_become_the_integers_that_python_makes_of_them(tmp_path, form, b
     columns = {"x": values, "y": values[::-1], "e": own_levels(len(values))}
     query = accord.regression("y", ["x"], {"x": (low, high), "y": (low, high)})
     found = codes_of(accord.table(FORMS[form](columns, tmp_path), epsilon="e"), query)
-    assert found == [(code(x, low, high), code(y, low, high)) for x, y in zip(values, values[::-1], strict=True)]
-    for (got, _), x in zip(found, values, strict=True):  # exactly: the nearest step, but for what rounding floats moves
+    assert found == [
+        (code(x, low, high), code(y, low, high)) for x, y in zip(values, values[::-1], strict=True)
+    ]
+    for (got, _), x in zip(
+        found, values, strict=True
+    ):  # exactly: the nearest step, but for what rounding floats moves
         if x is not None and isfinite(x):
             inside = min(max(Fraction(x), Fraction(low)), Fraction(high))
             step = 2 * Q * (inside - Fraction(low)) / (Fraction(high) - Fraction(low)) - Q
@@ -765,7 +831,12 @@ def test_categories_become_the_integers_that_python_makes_of_them(tmp_path, form
     query = accord.regression("y", ["t", "b", "k"], {"y": (0, 1)}, declared)
     table = accord.table(FORMS[form](columns, tmp_path), epsilon="e")
     assert codes_of(table, query) == [
-        (*dummies(t, declared["t"]), *dummies(b, [False, True]), *dummies(k, declared["k"]), code(v, 0.0, 1.0))
+        (
+            *dummies(t, declared["t"]),
+            *dummies(b, [False, True]),
+            *dummies(k, declared["k"]),
+            code(v, 0.0, 1.0),
+        )
         for t, b, k, v in zip(texts, truths, numbers, y, strict=True)
     ]
 
@@ -825,7 +896,9 @@ def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tmp_path):
             for a, b, c in zip(frame["x"], frame["k"], frame["y"], strict=True)
         ],
     )
-    expected = [[*rows[frame["e"] == e].sum(axis=0).tolist(), int((frame["e"] == e).sum())] for e in (0.1, 0.5, inf)]
+    expected = [
+        [*rows[frame["e"] == e].sum(axis=0).tolist(), int((frame["e"] == e).sum())] for e in (0.1, 0.5, inf)
+    ]
     for seed, threads, size in ((None, 1, n), (1, 4, 1_500), (2, 3, 2_048), (3, 2, 700)):
         shuffled = frame if seed is None else frame.sample(frac=1, random_state=seed)
         pq.write_table(
@@ -833,8 +906,10 @@ def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tmp_path):
         )
         for source in (shuffled, tmp_path / "p.parquet"):
             table = accord.table(source, epsilon="e")
-            table._engine._connection.execute(f"SET threads = {threads}")
-            assert list(table._summary(query).rows()) == expected
+            table.reader.engine.fetch(f"SET threads = {threads}")
+            (used,) = table.reader.engine.fetch("SELECT current_setting('threads') AS threads")["threads"]
+            assert used == threads
+            assert list(table.reader.summary(query).rows()) == expected
 
 
 @settings(max_examples=15)
@@ -842,7 +917,9 @@ def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tmp_path):
     low=st.one_of(st.floats(-1e190, 1e190), st.floats(-1e3, 1e3)),
     width=st.one_of(st.floats(1e-190, 1e190), st.floats(1e-3, 1e3)),
     values=st.lists(
-        st.one_of(st.none(), st.floats(), st.floats(0, 1).map(lambda u: ("inside", u))), min_size=15, max_size=40
+        st.one_of(st.none(), st.floats(), st.floats(0, 1).map(lambda u: ("inside", u))),
+        min_size=15,
+        max_size=40,
     ),
 )
 def test_every_number_has_a_code_between_the_ends(low, width, values):

@@ -20,12 +20,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import person_values, summary_of
+from strategies import changed, last_cell, person_values, summary_of
 
 import accord
 from accord.budget import LARGEST, MICRO, PUBLIC
 from accord.errors import PlanError
 from accord.mechanisms import ALL, sample
+from accord.relation import ADD_REMOVE, REPLACE, named
 from accord.statistics import Histogram
 
 SURE = 2**63
@@ -53,6 +54,7 @@ NUMBERS = {
     "mean": accord.mean("x", bounds=(0, 2), step=1),
     "mean on a fine grid": accord.mean("x", bounds=(-3, 5)),
     "sum": accord.sum("x", bounds=(-1, 2), step=1),
+    "variance": accord.variance("x", bounds=(0, 2), step=1),
     "count": accord.count(where="x > 0"),
     "count of everyone": accord.count(),
     "histogram of two cells": accord.histogram("x", edges=[0, 1, 2]),
@@ -65,6 +67,8 @@ RANKS = {
     "two quantiles": accord.quantile("x", [0.25, 0.6], **GRID),
 }
 QUERIES = NUMBERS | RANKS
+LOOSE = ("variance", "replace")
+"""Both ends have the same square, so that somebody who moves between them loses less than leaving and coming."""
 
 
 # ---- the law of a release --------------------------------------------------------------------------------------------
@@ -100,7 +104,7 @@ class Laws:
 
     def __init__(self, plan, answer=None):
         self.plan = plan
-        self.answer = answer or SAMPLE.way(plan.query).answer
+        self.answer = answer or SAMPLE.method(plan.target).answer
         self.at = cache(self._at)
         self.levels = np.repeat(np.arange(plan.spec.micro.size), plan.spec.people).tolist()
         self.unit = None
@@ -108,11 +112,13 @@ class Laws:
     def run(self, table, kept=None, draws=()):
         plan, noise = self.plan, Scripted(kept, draws)
         summary = summary_of(plan.spec, plan.query, table, by_cell=True)
-        return self.answer(summary, plan.calibration, plan.query, noise), noise
+        return self.answer(summary, plan.calibration, plan.target, noise), noise
 
     def law(self, table):
         """[(probability, found, scales, scores)] for all kept sets. People of one level are alike."""
-        everyone = sorted(zip(self.levels, table, strict=True), key=lambda one: (one[0], one[1] is None, one[1] or ()))
+        everyone = sorted(
+            zip(self.levels, table, strict=True), key=lambda one: (one[0], one[1] is None, one[1] or ())
+        )
         return self.at(tuple(row for _, row in everyone))
 
     def _at(self, table):
@@ -163,9 +169,17 @@ def _laplace_loss(here, there, unit):
     laws = []
     for law in (here, there):
         centres = [[(x - o) / u for x, o, u in zip(found, origin, unit, strict=True)] for _, found, *_ in law]
-        assert all(c.denominator == 1 for row in centres for c in row), "an output is possible for one table only"
+        assert all(c.denominator == 1 for row in centres for c in row), (
+            "an output is possible for one table only"
+        )
         weights = np.array([log(p) for p, *_ in law])
-        laws.append((weights, np.array(centres, dtype=float), np.array([scales for *_, scales, _ in law], dtype=float)))
+        laws.append(
+            (
+                weights,
+                np.array(centres, dtype=float),
+                np.array([scales for *_, scales, _ in law], dtype=float),
+            )
+        )
     ends = np.concatenate([centres for _, centres, _ in laws])
     points = np.array(list(product(*(np.unique(column) for column in ends.T))))
     logs = []
@@ -235,7 +249,9 @@ def overcharged(plan, answer=None, values=None):
     charges = plan.calibration.charges.tolist()
     return [
         (level, lost, charge / MICRO)
-        for level, lost, charge in zip(plan.spec.levels, worst_losses(plan, answer, values), charges, strict=True)
+        for level, lost, charge in zip(
+            plan.spec.levels, worst_losses(plan, answer, values), charges, strict=True
+        )
         if lost > charge / MICRO + TOLERANCE
     ]
 
@@ -260,7 +276,7 @@ def test_the_loss_is_the_charge_of_numbers(spec, t, query, neighbors):
         if charge == PUBLIC:
             continue
         assert lost <= charge / MICRO + TOLERANCE
-        if len(values_of(plan.query)) > 1 or neighbors == "add-remove":
+        if (query, neighbors) != LOOSE and (len(values_of(plan.query)) > 1 or neighbors == "add-remove"):
             assert lost >= charge / MICRO * (1 - 1e-8)
 
 
@@ -335,12 +351,14 @@ def exact_chance(level, t, neighbors):
     if neighbors == "add-remove":
         return EXACT.divide(low - one, high - one)
     root = EXACT.exp(Decimal(t) / (2 * MICRO))
-    below = EXACT.add(EXACT.subtract(root, one), EXACT.multiply(low, EXACT.subtract(one, EXACT.divide(one, root))))
+    below = EXACT.add(
+        EXACT.subtract(root, one), EXACT.multiply(low, EXACT.subtract(one, EXACT.divide(one, root)))
+    )
     return EXACT.divide(EXACT.subtract(low, one), below)
 
 
 def check_chance(level, t, neighbors):
-    (keep,) = sample.chances(sample.probabilities(np.array([level]), t, neighbors))
+    (keep,) = sample.chances(sample.probabilities(np.array([level]), t, named(neighbors)))
     if level >= t:
         assert keep == SURE
         return
@@ -362,9 +380,12 @@ def test_chances_are_rounded_down_and_hardly_so(neighbors, level, t):
 
 @BOTH
 @pytest.mark.parametrize(
-    "t", [1, 2, 3, 1_000, MICRO, 30 * MICRO, 1_399_999_999, 1_400_000_000, 1_400_000_002, LARGEST - 1, LARGEST]
+    "t",
+    [1, 2, 3, 1_000, MICRO, 30 * MICRO, 1_399_999_999, 1_400_000_000, 1_400_000_002, LARGEST - 1, LARGEST],
 )
-@pytest.mark.parametrize("gap", [0, 1, 2, 999, MICRO // 3, MICRO, 20 * MICRO, 43 * MICRO, 44 * MICRO + 400_000])
+@pytest.mark.parametrize(
+    "gap", [0, 1, 2, 999, MICRO // 3, MICRO, 20 * MICRO, 43 * MICRO, 44 * MICRO + 400_000]
+)
 def test_chances_near_t_and_at_half_of_it(t, gap, neighbors):
     """Where π is near 1; where it is near 2⁻⁶³; around ε = t/2 of replace; and where e^s overflows a double."""
     for level in (t - gap, t // 2 - gap, t // 2 + gap, gap):
@@ -393,7 +414,7 @@ def test_the_check_of_chances_has_teeth():
     for level, t in ((100_000, MICRO), (900_000, MICRO), (3 * MICRO, 40 * MICRO)):
         for neighbors in ("replace", "add-remove"):
             exact = int(EXACT.multiply(exact_chance(level, t, neighbors), Decimal(SURE)))
-            keep = int(sample.chances(sample.probabilities(np.array([level]), t, neighbors))[0])
+            keep = int(sample.chances(sample.probabilities(np.array([level]), t, named(neighbors)))[0])
             assert exact * (1 - 1e-8) <= keep <= exact < keep + keep // 10**8 + 1
 
 
@@ -402,10 +423,12 @@ def test_sampling_for_one_value_is_better_than_for_presence_twice(neighbors):
     """The docstring's claim about replace, and that a chance grows with the level and falls with t."""
     levels = np.arange(1, 40) * 100_000
     for t in (200_000, MICRO, 3_900_000):
-        pi = sample.probabilities(levels, t, neighbors)
-        assert (np.diff(pi) >= 0).all() and (sample.probabilities(levels, t + 1000, neighbors) <= pi).all()
-    twice = sample.probabilities(levels // 2, 1_950_000, "add-remove")
-    assert (sample.probabilities(levels, 3_900_000, "replace") >= twice).all()
+        pi = sample.probabilities(levels, t, named(neighbors))
+        assert (np.diff(pi) >= 0).all() and (
+            sample.probabilities(levels, t + 1000, named(neighbors)) <= pi
+        ).all()
+    twice = sample.probabilities(levels // 2, 1_950_000, ADD_REMOVE)
+    assert (sample.probabilities(levels, 3_900_000, REPLACE) >= twice).all()
 
 
 # ---- who is kept, and what is made of them -----------------------------------------------------------------------------------
@@ -419,9 +442,7 @@ def test_thinning_counts_who_is_kept_of_every_group_whatever_the_blocks(data, bl
     drawn = [c for n, c in zip(sizes, keep, strict=True) for _ in range(n) if 0 < c < SURE]
     mask = data.draw(st.lists(st.booleans(), min_size=len(drawn), max_size=len(drawn)))
     noise = Scripted(mask)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sample, "_BLOCK", block)
-        kept = sample.thin(np.array(sizes, dtype=np.int64), np.array(keep, dtype=np.uint64), noise)
+    kept = sample.thin(np.array(sizes, dtype=np.int64), np.array(keep, dtype=np.uint64), noise, block)
     assert noise.chances == drawn
     wanted, at = [], iter(mask)
     for n, c in zip(sizes, keep, strict=True):
@@ -441,7 +462,7 @@ def test_a_table_counts_people_by_level_and_integer(query, neighbors):
     more = {"neighbors": neighbors, "roster": spec} if neighbors == "add-remove" else {}
     table = accord.table(pa.table({"x": x, "e": epsilon}), epsilon="e", **more)
     plan = table.plan(QUERIES[query], "sample")
-    summary = table._summary(plan.query, None, True)
+    summary = table.reader.summary(plan.query, None, True)
     found = {}
     for level, cell, people in zip(summary.level, summary.output, summary.amount.tolist(), strict=True):
         found[int(level), int(cell)] = found.get((int(level), int(cell)), 0) + people
@@ -456,12 +477,12 @@ def people_by_cell(query, x, epsilon):
         if isinstance(query, Histogram) and query.categories:
             cell = query.categories.index(value) if value in query.categories else None
         elif isinstance(query, Histogram):
-            cell = query.missing if missing else min(max(int(np.floor(value)), 0), query.outputs - 1)
+            cell = query.missing if missing else min(max(int(np.floor(value)), 0), len(query.cells) - 1)
         elif query.statistic == "count":
             cell = int(query.condition is None or (not missing and value > 0))
         else:
             place = None if missing else np.floor((value - float(query.low)) / float(query.step) + 0.5)
-            cell = query.missing_cell if missing else int(min(max(place, 0), query.span))
+            cell = query.missing_cell if missing else int(min(max(place, 0), last_cell(query)))
         if cell is not None:
             key = (int(level == 1.0), cell)
             counts[key] = counts.get(key, 0) + 1
@@ -492,7 +513,14 @@ def test_everyone_kept_and_no_noise_is_the_plain_statistic(query, neighbors):
         return
     means = [Fraction(sum(column), 5) for column in zip(*table, strict=True)]
     if len(found) == 2 and len(means) == 1:
-        means.append(plan.query.span - means[0])
+        means.append(plan.query.cells - means[0])
+    if query == "variance":
+        span, whole = plan.query.cells, [row[0] for row in table]
+        if neighbors == "replace":
+            sums = [[2 * span * (2 * q - span), (2 * q - span) ** 2] for q in whole]
+        else:
+            sums = [[q**2, 2 * q * (span - q), (span - q) ** 2] for q in whole]
+        means = [Fraction(sum(column), 5) for column in zip(*sums, strict=True)]
     assert found == means
 
 
@@ -506,21 +534,26 @@ def test_answers_are_unbiased(query, neighbors):
     for table in product(values, repeat=3):
         law = laws.law(table)
         rows = [
-            list(row) if neighbors == "replace" or query not in ("mean", "sum") else [row[0], plan.query.span - row[0]]
+            list(row)
+            if neighbors == "replace" or query not in ("mean", "sum")
+            else [row[0], plan.query.cells - row[0]]
             for row in table
         ]
-        expected = [sum(p * row[k] for p, row in zip(keep, rows, strict=True)) / sum(keep) for k in range(len(rows[0]))]
+        expected = [
+            sum(p * row[k] for p, row in zip(keep, rows, strict=True)) / sum(keep)
+            for k in range(len(rows[0]))
+        ]
         assert [sum(p * found[k] for p, found, *_ in law) for k in range(len(expected))] == expected
 
 
 # ---- teeth -----------------------------------------------------------------------------------------------------------
 
 
-def by_number_kept(summary, calibration, query, noise):
+def by_number_kept(summary, calibration, target, noise):
     """What [F] and [C] do in their figures: the mean of who is kept, with noise for so many people."""
     kept = sample.thin(summary.amount, calibration.keep[summary.level], noise)
     people, total = int(kept.sum()), int((summary.output * kept).sum())
-    noisy = noise.laplace(Fraction(query.span * MICRO, calibration.t * max(people, 1)))
+    noisy = noise.laplace(Fraction(target.sensitivity * MICRO, calibration.t * max(people, 1)))
     return [Fraction(total, max(people, 1)) + noisy]
 
 
@@ -530,11 +563,11 @@ def test_dividing_by_the_number_of_people_kept_is_found_out():
     plan = planned([0.1, 1.0], query, "add-remove", 1.0)
     assert overcharged(plan) == []
     laws = Laws(plan, by_number_kept)
-    lost = laws.loss(((query.span,), (0,)), (None, (0,)))
+    lost = laws.loss(((query.cells,), (0,)), (None, (0,)))
     pi = (e**0.1 - 1) / (e - 1)
     assert lost == pytest.approx(log(1 + pi * (2 * e**0.5 - 1)), abs=1e-5)
     assert round(lost, 3) == 0.132
-    assert [level for level, *_ in overcharged(plan, by_number_kept, [(0,), (query.span,)])] == [0.1]
+    assert [level for level, *_ in overcharged(plan, by_number_kept, [(0,), (query.cells,)])] == [0.1]
 
 
 def sharper(plan, times):
@@ -550,8 +583,8 @@ def sharper(plan, times):
         def choose(self, scores, scale):
             return self.noise.choose(scores, scale // times)
 
-    answer = SAMPLE.way(plan.query).answer
-    return lambda summary, calibration, query, noise: answer(summary, calibration, query, Sharper(noise))
+    answer = plan.method.answer
+    return lambda summary, calibration, target, noise: answer(summary, calibration, target, Sharper(noise))
 
 
 @BOTH
@@ -575,7 +608,10 @@ def test_half_the_noise_of_quantiles_is_found_out(query, neighbors):
 def test_a_chance_of_one_percent_more_is_found_out(query, neighbors):
     plan = planned(SPECS["two levels"], NUMBERS[query], neighbors, "max")
     more = np.array([min(int(k) * 101 // 100, SURE) for k in plan.calibration.keep], dtype=np.uint64)
-    plan = replace(plan, calibration=replace(plan.calibration, keep=more))
+    before, plan = plan, changed(plan, calibration=replace(plan.calibration, keep=more))
+    if (query, neighbors) == LOOSE:
+        assert worst_losses(plan)[0] == pytest.approx(1.01 * worst_losses(before)[0], rel=1e-3)
+        return
     ((level, lost, charge),) = overcharged(plan)
     assert level == 0.1 and lost == pytest.approx(1.01 * charge, rel=1e-3)
 
@@ -584,18 +620,20 @@ def test_a_chance_of_one_percent_more_is_found_out(query, neighbors):
 def test_noise_for_t_instead_of_half_of_it_is_found_out(query):
     """Of a histogram, whose cells somebody can leave and enter, under replace."""
     plan = planned(SPECS["two levels"], NUMBERS[query], "replace", "max")
-    answer = SAMPLE.way(plan.query).answer
+    answer = plan.method.answer
 
-    def bad(summary, calibration, query, noise):
-        return answer(summary, replace(calibration, neighbors="add-remove"), query, noise)
+    def bad(summary, calibration, target, noise):
+        return answer(summary, calibration, replace(target, relation=ADD_REMOVE), noise)
 
     assert {level for level, *_ in overcharged(plan, bad)} == {0.1, 1.0}
 
 
 def test_chances_of_the_other_notion_of_neighbors_are_found_out():
     """With π of replace, somebody's presence costs more than their charge. (The other way round it costs less: π is smaller.)"""
-    here, there = (planned([0.9, 1.0], NUMBERS["mean"], neighbors, "max") for neighbors in ("replace", "add-remove"))
-    mixed = replace(there, calibration=replace(there.calibration, keep=here.calibration.keep))
+    here, there = (
+        planned([0.9, 1.0], NUMBERS["mean"], neighbors, "max") for neighbors in ("replace", "add-remove")
+    )
+    mixed = changed(there, calibration=replace(there.calibration, keep=here.calibration.keep))
     assert overcharged(here) == overcharged(there) == []
     assert [level for level, *_ in overcharged(mixed)] == [0.9]
 

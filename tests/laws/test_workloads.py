@@ -10,7 +10,8 @@ import accord
 from accord import budget
 from accord.budget import PUBLIC, to_micro
 from accord.errors import PlanError, QueryError
-from accord.planning import plan_within
+from accord.planning import midpoint_error, plan_within
+from accord.relation import REPLACE
 from accord.spec import Spec
 
 WORKLOADS = st.lists(st.sampled_from([*QUERIES.values(), *RANKED.values()]), min_size=1, max_size=4)
@@ -36,13 +37,20 @@ def test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split
 
     def error(plans):
         return sum(
-            w * (p.rmse / accord.planning.idle_error(p.query, spec.total)) ** 2
+            w * (p.rmse / midpoint_error(p.target, spec.total)) ** 2
             for w, p in zip(weights, plans, strict=True)
         )
 
     equal = [
         plan_within(
-            spec, q, budget.share(spec.micro, part // len(queries)), "auto", None, part // len(queries), "replace", ()
+            spec,
+            q,
+            budget.share(spec.micro, part // len(queries)),
+            "auto",
+            None,
+            part // len(queries),
+            REPLACE,
+            (),
         )
         for q in queries
     ]
@@ -65,7 +73,7 @@ def test_what_clipping_leaves_is_passed_on(monkeypatch):
     spec = accord.Spec.from_groups({0.01: 3_000, 5.0: 1_000})
     asked = accord.workload([accord.mean("a", (0, 1)), accord.histogram("b", edges=list(range(32)))])
     passed = accord.plan(spec, asked)
-    monkeypatch.setattr(accord.workloads, "_pass_on", lambda plans, *_: plans)
+    monkeypatch.setattr(accord.planning.workload, "pass_on", lambda plans, *_: plans)
     split = accord.plan(spec, asked)
     assert sum(part.charges[0.01] for part in split.parts) == 0  # not used by anyone
     assert sum(part.charges[0.01] for part in passed.parts) == 0.01
@@ -93,7 +101,7 @@ def test_budgets_need_not_rise_with_the_level():
     spec = accord.Spec.from_groups({0.1: 10, 1: 20, 2: 30})
     budgets = to_micro([0.1, 0.7, 0.2])
     for mechanism in ("affine", "minimum", "threshold", "proportional", "mix"):
-        plan = plan_within(spec, accord.mean("a", (0, 1)), budgets, mechanism, None, 10**6, "replace", ())
+        plan = plan_within(spec, accord.mean("a", (0, 1)), budgets, mechanism, None, 10**6, REPLACE, ())
         same = accord.plan(Spec(budgets, spec.people), accord.mean("a", (0, 1)), mechanism)
         assert plan.rmse == pytest.approx(same.rmse)
         for left, charge in zip([0.1, 0.7, 0.2], plan.charges.values(), strict=True):

@@ -18,7 +18,7 @@ import pytest
 import accord
 from accord.budget import PUBLIC
 from accord.errors import BudgetError, LedgerError, SourceError
-from accord.ledger import Ledger, books, reading, store
+from accord.ledger import Ledger, charging, opening, reading, store
 
 KEY = "a key that only tests use"
 DATA = Path(__file__).parent / "data"
@@ -57,13 +57,13 @@ def lived(ledger):
     staff().release(accord.workload([MEAN, COUNT]), "minimum", 0.1, ledger=ledger)
     people().release(accord.plan(ledger.remaining(people()), MEAN, "mix", 0.1), ledger=ledger)
     gone = people()
-    gone._summaries = None  # nothing can be read
+    gone.reader.summaries = None  # nothing can be read
     with suppress(TypeError, SourceError):
         gone.release(MEAN, "minimum", 0.1, ledger=ledger)
     ledger.register(newer(), "people")
     with suppress(BudgetError):
         staff().release(MEAN, "minimum", 1.0, ledger=ledger)
-    ledger._reserve(staff(), staff().plan(MEAN, "minimum", 0.01))
+    charging.reserve(ledger.books, staff(), staff().plan(MEAN, "minimum", 0.01))
     staff().release(MEAN, "minimum", 0.01, ledger=ledger)
     return ledger
 
@@ -80,7 +80,7 @@ def settled(path):
 def original(tmp_path_factory):
     path = tmp_path_factory.mktemp("chain") / "accord.db"
     patch = pytest.MonkeyPatch()
-    patch.setattr(reading, "_CHUNK", 3)  # so that people come in several blocks
+    patch.setattr(reading, "CHUNK", 3)  # so that people come in several blocks
     lived(Ledger(path, KEY))
     patch.undo()
     settled(path)
@@ -127,7 +127,9 @@ def other(value):
 def test_the_tables_are_those_that_are_tampered_with_here(original):
     with closing(sqlite3.connect(original)) as connection:
         names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        assert {n: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({n})")) for n in names} == TABLES
+        assert {
+            n: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({n})")) for n in names
+        } == TABLES
     assert found(original) == ()
     verdict = Ledger(original, KEY).verify()
     assert (verdict.open, verdict.sealed) == (1, True)
@@ -142,7 +144,9 @@ UNSEEN = {
 }
 
 
-@pytest.mark.parametrize(("table", "column"), [(table, column) for table in TABLES for column in TABLES[table]])
+@pytest.mark.parametrize(
+    ("table", "column"), [(table, column) for table in TABLES for column in TABLES[table]]
+)
 def test_a_changed_value_shows(table, column, copy, original):
     whole = original.read_bytes()
     at = TABLES[table].index(column) + 1
@@ -157,7 +161,9 @@ def test_a_changed_value_shows(table, column, copy, original):
                     assert found(copy), f"{row} → {value!r}"
 
 
-@pytest.mark.parametrize(("table", "column"), [(table, column) for table in TABLES for column in TABLES[table]])
+@pytest.mark.parametrize(
+    ("table", "column"), [(table, column) for table in TABLES for column in TABLES[table]]
+)
 def test_nonsense_in_any_column_is_told_and_does_not_confuse_verify(table, column, copy, original):
     """Of another kind than it should be: SQLite does not mind."""
     whole, (row, *_) = original.read_bytes(), rows(original, table)
@@ -190,7 +196,11 @@ def test_a_deleted_row_shows(table, copy, original):
 def test_a_chain_that_was_cut_off_shows_in_the_accounts_or_in_what_is_open(copy, original):
     """Without its last entries, charges are without a cause. Where only the answer is cut off, its charge is without an answer: whoever has the
     receipt knows better."""
-    whole, entries, honest = original.read_bytes(), Ledger(original, KEY).entries(), Ledger(original, KEY).verify()
+    whole, entries, honest = (
+        original.read_bytes(),
+        Ledger(original, KEY).entries(),
+        Ledger(original, KEY).verify(),
+    )
     assert [entry.kind for entry in entries[-3:]] == ["reserve", "reserve", "release"]
     for kept in range(len(entries)):
         copy.write_bytes(whole)
@@ -207,11 +217,18 @@ def test_a_chain_that_was_cut_off_shows_in_the_accounts_or_in_what_is_open(copy,
 def test_a_receipt_is_found_in_the_chain(tmp_path):
     ledger = Ledger(tmp_path / "accord.db", KEY)
     ledger.register(people(), "people")
-    made = [people().release(asked, "minimum", 0.1, ledger=ledger) for asked in (MEAN, accord.workload([MEAN, COUNT]))]
+    made = [
+        people().release(asked, "minimum", 0.1, ledger=ledger)
+        for asked in (MEAN, accord.workload([MEAN, COUNT]))
+    ]
     for answer in made:
         booked = answer.receipt()["ledger"]
         entry = ledger.entries()[booked["entry"] - 1]
-        assert (entry.seq, entry.hash) == (booked["entry"], booked["hash"]) == (answer.booked.entry, answer.booked.hash)
+        assert (
+            (entry.seq, entry.hash)
+            == (booked["entry"], booked["hash"])
+            == (answer.booked.entry, answer.booked.hash)
+        )
         parts = getattr(answer, "releases", (answer,))
         assert [r["value"] for r in entry.content["receipts"]] == [part.receipt()["value"] for part in parts]
 
@@ -242,7 +259,9 @@ def test_swapped_rows_show(table, copy, original):
             if [one[k] for k in at] == [two[k] for k in at]:
                 continue
             sets = ", ".join(f"{column} = ?" for column in which)
-            aside = [f"{one[k]}?" if table == "accord_table" and columns[k - 1] == "name" else one[k] for k in at]
+            aside = [
+                f"{one[k]}?" if table == "accord_table" and columns[k - 1] == "name" else one[k] for k in at
+            ]
             copy.write_bytes(whole)
             change(
                 copy,
@@ -292,10 +311,15 @@ def test_a_chain_written_anew_shows_to_who_has_the_key(copy):
     forged(copy, gift)
     with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
         connection.execute("UPDATE accord_cohort SET allowed = MAX(level, 0), spent = 0")
-    assert len([problem for problem in found(copy) if "was not written with the ledger's key" in problem]) == entries
+    assert (
+        len([problem for problem in found(copy) if "was not written with the ledger's key" in problem])
+        == entries
+    )
     copy.with_name("accord.db.key").write_text("this is not the key of it")
     stranger = Ledger(copy).verify()
-    assert not stranger.sealed and not any("with the ledger's key" in problem for problem in stranger.problems)
+    assert not stranger.sealed and not any(
+        "with the ledger's key" in problem for problem in stranger.problems
+    )
 
 
 def test_verify_tells_what_is_wrong(copy):
@@ -428,7 +452,9 @@ def test_the_ledger_of_version_1_is_what_was_written_then():
         entries = connection.execute("SELECT hash FROM accord_entry ORDER BY seq").fetchall()
     assert version == "1" and sum(account[2] for account in spent) == 8
     assert hashlib.sha256(json.dumps([spent, entries]).encode()).hexdigest() == DIGEST
-    assert sorted(path.name for path in DATA.iterdir()) == ["v1.db", "v1.db.key"], "no journal: all is in the one file"
+    assert sorted(path.name for path in DATA.iterdir()) == ["v1.db", "v1.db.key"], (
+        "no journal: all is in the one file"
+    )
 
 
 MORE = (
@@ -438,7 +464,7 @@ MORE = (
 
 
 def migrations(monkeypatch, *more):
-    for module in (store, books):
+    for module in (store, opening):
         monkeypatch.setattr(module, "MIGRATIONS", store.MIGRATIONS[:1] + more)
 
 
@@ -452,7 +478,9 @@ def test_a_later_version_upgrades_it(v1, monkeypatch):
     newer().release(accord.plan(ledger.remaining(newer()), MEAN, "minimum", 0.1), ledger=ledger)
     assert Ledger(v1).verify().problems == ()
     migrations(monkeypatch)
-    with pytest.raises(LedgerError, match=r"is of version 3, and this accord knows 1\. Install a newer accord"):
+    with pytest.raises(
+        LedgerError, match=r"is of version 3, and this accord knows 1\. Install a newer accord"
+    ):
         Ledger(v1)
 
 
@@ -484,13 +512,15 @@ def test_versions_in_postgres(postgres_url, monkeypatch):
             Ledger(postgres_url, KEY)
     again = Ledger(postgres_url, KEY)
     assert (again.accounts(), again.entries(), again.export()) == before
-    with again._store.read() as db:
+    with again.books.store.read() as db:
         assert db.version() == 1
-        assert db.rows("SELECT COUNT(*) FROM pg_tables WHERE tablename IN ('accord_more', 'accord_other')") == [(0,)]
+        assert db.rows(
+            "SELECT COUNT(*) FROM pg_tables WHERE tablename IN ('accord_more', 'accord_other')"
+        ) == [(0,)]
     staff().release(MEAN, "minimum", 0.01, ledger=again)
     migrations(monkeypatch, MORE)
     assert Ledger(postgres_url, KEY).verify().problems == ()
-    with again._store.read() as db:
+    with again.books.store.read() as db:
         assert db.version() == 2
         assert db.rows("SELECT COUNT(*) FROM pg_tables WHERE tablename = 'accord_more'") == [(1,)]
 
@@ -509,7 +539,7 @@ def test_what_is_changed_in_postgres_shows(postgres_url):
         "DELETE FROM accord_entry WHERE seq = 2",
         "UPDATE accord_meta SET value = 'x' WHERE name = 'neighbors'",
     ):
-        with pytest.raises(ZeroDivisionError), ledger._store.write() as db:
+        with pytest.raises(ZeroDivisionError), ledger.books.store.write() as db:
             assert db.run(statement) > 0
             (found,) = verified(ledger, db)
             assert found, statement
@@ -526,7 +556,7 @@ def verified(ledger, db):
     def inside():
         yield db
 
-    with patch.object(ledger._store, "read", inside):
+    with patch.object(ledger.books.store, "read", inside):
         yield ledger.verify().problems
 
 

@@ -20,7 +20,7 @@ from accord.errors import LedgerError
 from accord.ledger import Ledger
 from accord.ledger import key as keys
 from accord.ledger.chain import START, Replay, add, columns, following, rows, to_micro
-from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, _union, assign, left_of, places
+from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, assign, places, remaining_of, union
 
 NOBODY = np.zeros(0, dtype=np.int64)
 LEVELS = [0, 1, 3, 300_000, MICRO, PUBLIC]
@@ -71,7 +71,9 @@ def registered_by_hand(known, of, table, members):
     numbers, everyone = {cohort: number for number, cohort in known.items()}, of.keys() | members.keys()
     wishes = {h: (of.get(h), members.get(h)) for h in everyone}
     target, unused = {}, max(known, default=0)
-    for source, wish in sorted(set(wishes.values()), key=lambda pair: [NONE if x is None else x for x in pair]):
+    for source, wish in sorted(
+        set(wishes.values()), key=lambda pair: [NONE if x is None else x for x in pair]
+    ):
         cohort = (Cohort(0, ()) if source is None else known[source]).moved(table, wish)
         if cohort not in numbers:
             numbers[cohort] = unused = unused + 1
@@ -115,7 +117,9 @@ def about(table):
 def test_the_lowest_level_counts_and_what_was_spent_stays_allowed():
     made = register(register(EMPTY, 2, {1: 500_000}), 1, {1: MICRO})
     (number,) = set(made.of.tolist())
-    assert objects(made.cohorts)[number] == Cohort(0, ((1, MICRO), (2, 500_000))), "by table, whatever came first"
+    assert objects(made.cohorts)[number] == Cohort(0, ((1, MICRO), (2, 500_000))), (
+        "by table, whatever came first"
+    )
     spent = np.where(made.cohorts.id == number, 300_000, 0)
     made = replace(made, cohorts=replace(made.cohorts, spent=spent))
     lowered = register(made, 1, {1: 100_000})
@@ -131,7 +135,7 @@ def test_the_lowest_level_counts_and_what_was_spent_stays_allowed():
 @given(st.lists(st.tuples(amounts, amounts), max_size=5))
 def test_what_is_left_is_never_negative_and_infinite_for_public_people(pairs):
     level, spent = ints(level for level, _ in pairs), ints(spent for _, spent in pairs)
-    left = left_of(level, np.maximum(level, spent), spent)
+    left = remaining_of(level, np.maximum(level, spent), spent)
     assert left.tolist() == [PUBLIC if level == PUBLIC else max(0, level - spent) for level, spent in pairs]
 
 
@@ -143,8 +147,8 @@ def test_places_are_where_values_stand(values):
 
 
 @given(st.sets(st.integers(0, 20)), st.sets(st.integers(0, 20)))
-def test_a_union_has_everyone_once(one, other):
-    assert _union(ints(sorted(one)), ints(sorted(other))).tolist() == sorted(one | other)
+def test_aunion_has_everyone_once(one, other):
+    assert union(ints(sorted(one)), ints(sorted(other))).tolist() == sorted(one | other)
 
 
 people = st.dictionaries(st.integers(0, 9), st.sampled_from(LEVELS), max_size=8)
@@ -163,10 +167,15 @@ def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
     made, spent, levels, entries, hand, of = EMPTY, {}, {}, [], {}, {}
     for kind, table, what in history:
         if kind == "charge":
-            charged = [n for n, c in hand.items() if table in dict(c.levels) and what <= max(0, c.level - c.spent)]
+            charged = [
+                n for n, c in hand.items() if table in dict(c.levels) and what <= max(0, c.level - c.spent)
+            ]
             for person, number in of.items():
                 spent[person] = min(PUBLIC, spent[person] + what) if number in charged else spent[person]
-            hand = {n: Cohort(min(PUBLIC, c.spent + what), c.levels) if n in charged else c for n, c in hand.items()}
+            hand = {
+                n: Cohort(min(PUBLIC, c.spent + what), c.levels) if n in charged else c
+                for n, c in hand.items()
+            }
             more = np.where(np.isin(made.cohorts.id, charged), what, 0)
             made = replace(made, cohorts=replace(made.cohorts, spent=add(made.cohorts.spent, more)))
             content = {"charges": [[n, level_text(what)] for n in charged]}
@@ -217,7 +226,7 @@ def test_thousands_of_people_of_many_levels_are_where_a_dictionary_has_them(peop
         entries.append(following(entries[-1] if entries else None, "register", content, SEAL))
 
         at = made.cohorts.at(made.cohorts.members.cohort[made.cohorts.members.of(table)])
-        left = left_of(made.cohorts.level, made.cohorts.allowed, made.cohorts.spent)[at]
+        left = remaining_of(made.cohorts.level, made.cohorts.allowed, made.cohorts.spent)[at]
         charge = np.minimum(left, draw.integers(0, 4_000, at.size))
         at, charge = at[charge > 0], charge[charge > 0]
         spent = made.cohorts.spent.copy()
@@ -260,7 +269,10 @@ def test_amounts_are_read_back_from_text(micro):
 
 @given(amounts, amounts)
 def test_infinity_stays(spent, charge):
-    wanted, found = PUBLIC if PUBLIC in (spent, charge) else spent + charge, add(ints([spent]), ints([charge]))
+    wanted, found = (
+        PUBLIC if PUBLIC in (spent, charge) else spent + charge,
+        add(ints([spent]), ints([charge])),
+    )
     assert found.tolist() == [min(wanted, PUBLIC)]
     assert add(found, ints([0])).tolist() == found.tolist()
 
@@ -305,7 +317,11 @@ def test_an_honest_chain_has_no_problems():
     replay = Replay().run(HONEST, SEAL)
     assert replay.problems == []
     assert objects(replay.cohorts) == {1: Cohort(MICRO, ((1, MICRO),))}
-    assert (replay.cohorts.people.tolist(), replay.cohorts.allowed.tolist(), replay.open) == ([2], [MICRO], {6})
+    assert (replay.cohorts.people.tolist(), replay.cohorts.allowed.tolist(), replay.open) == (
+        [2],
+        [MICRO],
+        {6},
+    )
     assert replay.tables == {1: ("t1", 1, "f", 2, "{}")}
     assert (replay.digest, replay.meta) == ("d", ("k", "replace"))
 
@@ -372,7 +388,9 @@ def test_moves_are_written_with_decimals():
 
 @pytest.mark.parametrize("short", ["", LONG[1:], LONG[1:].encode(), b"", None, 10**20, [LONG]])
 def test_a_short_key_is_refused(short):
-    with pytest.raises(LedgerError, match=r"key is too short.*at least 16 characters that nobody can guess") as told:
+    with pytest.raises(
+        LedgerError, match=r"key is too short.*at least 16 characters that nobody can guess"
+    ) as told:
         keys.Key(short)
     assert not short or str(short) not in str(told.value)
 
@@ -428,7 +446,9 @@ def test_a_key_file_may_have_been_edited(tmp_path):
 
 
 def test_a_key_that_cannot_be_written(tmp_path):
-    with pytest.raises(LedgerError, match=r"cannot write the ledger's key .*\(FileNotFoundError\).*Choose a folder"):
+    with pytest.raises(
+        LedgerError, match=r"cannot write the ledger's key .*\(FileNotFoundError\).*Choose a folder"
+    ):
         keys.draft(tmp_path / "nowhere" / "k")
     (tmp_path / "file").touch()
     with pytest.raises(LedgerError, match=r"cannot write the ledger's key .*\(NotADirectoryError\)"):
@@ -437,7 +457,7 @@ def test_a_key_that_cannot_be_written(tmp_path):
 
 def test_who_makes_a_ledger_at_once_gets_one_key(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: Ledger(tmp_path / "accord.db")._secret(), range(24)))
+        made = list(pool.map(lambda _: Ledger(tmp_path / "accord.db").books.secret, range(24)))
     assert set(made) == {keys.from_file(tmp_path / "accord.db.key").secret}
     assert stat.S_IMODE((tmp_path / "accord.db.key").stat().st_mode) == 0o600
     assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".head", ".db-wal", ".db-shm"}
@@ -478,7 +498,9 @@ def test_what_was_charged_to_many_levels_is_told_by_ranges(tmp_path):
     """In the history, which is for reading. The accounts are exact, and verified."""
     n = 3_000
     people = accord.table(
-        {"id": np.arange(n), "x": np.linspace(0, 1, n), "e": np.arange(1, n + 1) / 1e3}, epsilon="e", user="id"
+        {"id": np.arange(n), "x": np.linspace(0, 1, n), "e": np.arange(1, n + 1) / 1e3},
+        epsilon="e",
+        user="id",
     )
     ledger = accord.Ledger(tmp_path / "accord.db")
     ledger.register(people, "people")

@@ -19,6 +19,7 @@ import traceback
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -27,10 +28,12 @@ import psycopg
 import pytest
 
 import accord
-from accord import release as releasing
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, SourceError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, charging
 from accord.ledger.store import Session
+from accord.people.reader import TableReader
+
+releasing = import_module("accord.release.release")  # `accord.release.release` is the function
 
 KEY = "a key that only tests use"
 QUERY = accord.mean("value", bounds=(0, 10))
@@ -62,7 +65,10 @@ def opened(url):
 
 def run(**job):
     """What a driver says of a job."""
-    alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # a process of several threads should not fork
+    alone = {
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }  # a process of several threads should not fork
     command = [sys.executable, "-W", "error", __file__, json.dumps(job)]
     done = subprocess.run(command, stdout=subprocess.PIPE, env=os.environ | alone, text=True, timeout=1800)
     assert done.returncode == 0
@@ -110,11 +116,15 @@ def test_processes_that_make_the_same_ledger_make_one(url, many, tmp_path):
     assert len({line["secret"] for line in said}) == 1
     ledger = in_order(opened(url))
     assert [entry.kind for entry in ledger.entries()] == ["register"]
-    with ledger._store.read() as db:
-        assert db.rows("SELECT COUNT(*) FROM accord_meta WHERE name IN ('key', 'schema', 'neighbors')") == [(3,)]
+    with ledger.books.store.read() as db:
+        assert db.rows("SELECT COUNT(*) FROM accord_meta WHERE name IN ('key', 'schema', 'neighbors')") == [
+            (3,)
+        ]
     if not url.startswith("postgres"):
         (key,) = (path for path in tmp_path.iterdir() if ".key" in path.name)
-        assert key.name == "a.db.key" and Ledger(url, key.read_text().strip())._secret() == said[0]["secret"]
+        assert (
+            key.name == "a.db.key" and Ledger(url, key.read_text().strip()).books.secret == said[0]["secret"]
+        )
 
 
 def test_a_ledger_is_made_by_two_at_once_again_and_again(tmp_path):
@@ -250,7 +260,7 @@ def left_behind(ledger, state):
 def test_after_it_broke_the_next_release_works(known, monkeypatch):
     ledger, here = known
     with monkeypatch.context() as patch:
-        patch.setattr(releasing, "_carry_out", failing(SourceError("gone.")))
+        patch.setattr(releasing, "carry_out", failing(SourceError("gone.")))
         with pytest.raises(SourceError, match=CHARGED):
             ask(here, ledger)
     left_behind(ledger, "failed")
@@ -306,7 +316,7 @@ def test_a_file_that_breaks_after_it_was_charged(how, tmp_path, monkeypatch):
     parquet(path, ONE)
     ledger, here = Ledger(tmp_path / "a.db"), accord.table(path, epsilon="level", user="id")
     ledger.register(here, "people")
-    doing(monkeypatch, Ledger, "_reserve", after=lambda: BROKEN[how](path))
+    doing(monkeypatch, charging, "reserve_all", after=lambda: BROKEN[how](path))
     with pytest.raises(SourceError) as told:
         ask(here, ledger)
     assert str(told.value).endswith(CHARGED)
@@ -333,8 +343,8 @@ def test_a_file_that_breaks_before_it_is_charged(how, tmp_path):
 
 def test_the_second_question_of_a_workload_fails(known, monkeypatch):
     ledger, here = known
-    answers = iter([releasing._draw, failing(SourceError("gone."))])
-    monkeypatch.setattr(releasing, "_draw", lambda *given: next(answers)(*given))
+    answers = iter([releasing.answer, failing(SourceError("gone."))])
+    monkeypatch.setattr(releasing, "answer", lambda *given: next(answers)(*given))
     with pytest.raises(SourceError, match=CHARGED):
         here.release(accord.workload([QUERY, QUERY]), "minimum", share=0.1, ledger=ledger)
     left_behind(ledger, "failed")  # for both, and nothing of the first is told
@@ -346,7 +356,7 @@ def test_the_second_question_of_a_workload_fails(known, monkeypatch):
 def test_an_interruption_is_booked_and_goes_on(fault, known, monkeypatch):
     ledger, here = known
     stop = fault("now")
-    monkeypatch.setattr(accord.Table, "_summaries", failing(stop))
+    monkeypatch.setattr(TableReader, "summaries", failing(stop))
     with pytest.raises(fault) as told:
         ask(here, ledger)
     assert told.value is stop
@@ -369,7 +379,7 @@ def test_a_file_of_a_ledger_that_goes_away_before_the_answer_is_booked(tmp_path,
     home.mkdir()
     ledger, here = Ledger(home / "a.db"), table(ONE)
     ledger.register(here, "people")
-    doing(monkeypatch, releasing, "_carry_out", after=moved(home, away))
+    doing(monkeypatch, releasing, "carry_out", after=moved(home, away))
     with pytest.raises(LedgerError) as told:
         ask(here, ledger)
     assert "cannot be opened" in str(told.value) and str(told.value).endswith(CHARGED)
@@ -385,7 +395,9 @@ def test_a_ledger_that_goes_away_with_its_source(tmp_path, monkeypatch):
     home.mkdir()
     ledger, here = Ledger(home / "a.db"), table(ONE)
     ledger.register(here, "people")
-    doing(monkeypatch, accord.Table, "_summaries", before=moved(home, away), after=failing(SourceError("gone.")))
+    doing(
+        monkeypatch, TableReader, "summaries", before=moved(home, away), after=failing(SourceError("gone."))
+    )
     with pytest.raises(SourceError) as told:
         ask(here, ledger)
     assert str(told.value) == f"gone. {CHARGED}"
@@ -412,7 +424,7 @@ def test_a_full_disk(when, tmp_path, monkeypatch):
     if when == "reserve":
         fill()
     else:
-        doing(monkeypatch, releasing, "_carry_out", after=fill)
+        doing(monkeypatch, releasing, "carry_out", after=fill)
     with pytest.raises(LedgerError, match="the disk is full") as told:
         ask(here, ledger)
     monkeypatch.undo()
@@ -444,7 +456,9 @@ def test_a_disk_that_takes_no_more(when, tmp_path):
 def disconnect(server, name):
     """What an administrator does: end every connection to a database."""
     with psycopg.connect(server, autocommit=True) as connection:
-        ended = connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        ended = connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name]
+        )
         return ended.rowcount
 
 
@@ -455,7 +469,9 @@ def database(postgres_url):
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("kind", ["reserve", "release"])
-def test_a_connection_that_is_ended_within_a_transaction(kind, postgres_url, postgres_server, database, monkeypatch):
+def test_a_connection_that_is_ended_within_a_transaction(
+    kind, postgres_url, postgres_server, database, monkeypatch
+):
     """After the entry was written, and before it is committed."""
     ledger, here = opened(postgres_url), table(ONE)
     ledger.register(here, "people")
@@ -487,13 +503,15 @@ def test_connections_that_are_ended_between_transactions_do_no_harm(
 ):
     ledger, here = opened(postgres_url), table(ONE)
     ledger.register(here, "people")
-    doing(monkeypatch, releasing, "_carry_out", after=lambda: disconnect(postgres_server, database))
+    doing(monkeypatch, releasing, "carry_out", after=lambda: disconnect(postgres_server, database))
     assert ask(here, ledger).booked.entry == 3
     assert spendings(in_order(ledger)) == {("people", 1.0): (0.1, 0.1)}
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("fault", [None, SourceError("gone."), KeyboardInterrupt()], ids=["", "source", "interrupt"])
+@pytest.mark.parametrize(
+    "fault", [None, SourceError("gone."), KeyboardInterrupt()], ids=["", "source", "interrupt"]
+)
 def test_a_server_that_goes_away_before_the_answer_is_booked(
     fault, postgres_url, postgres_server, database, monkeypatch
 ):
@@ -509,7 +527,7 @@ def test_a_server_that_goes_away_before_the_answer_is_booked(
         if fault:
             raise fault
 
-    doing(monkeypatch, releasing, "_carry_out", after=go)
+    doing(monkeypatch, releasing, "carry_out", after=go)
     with pytest.raises(type(fault) if fault else LedgerError) as told:
         ask(here, ledger)
     allow(True)
@@ -544,7 +562,9 @@ def keep_one_thread():
     here = table(ONE)
     here.spec()
     deadline = time.monotonic() + 300
-    while len(list(Path("/proc/self/task").iterdir())) > 1:  # the thread that waited for the query is just about to end
+    while (
+        len(list(Path("/proc/self/task").iterdir())) > 1
+    ):  # the thread that waited for the query is just about to end
         assert time.monotonic() < deadline
     return here
 
@@ -600,7 +620,9 @@ def drive_spend(url, many):
             ledger.register(table(levels), name)
 
     at_once([register])
-    return at_once([lambda number: spend(table((ONE, OTHER)[number]), opened(url))] * many)  # with threads of their own
+    return at_once(
+        [lambda number: spend(table((ONE, OTHER)[number]), opened(url))] * many
+    )  # with threads of their own
 
 
 def make(url, here):
@@ -609,7 +631,7 @@ def make(url, here):
         ledger.register(here, "people")
     except AccordError as fault:
         return {"ended": f"{type(fault).__name__}: {fault}"}
-    return {"ended": "done", "secret": ledger._secret()}
+    return {"ended": "done", "secret": ledger.books.secret}
 
 
 def drive_make(url, many):
@@ -669,13 +691,14 @@ def drive_interrupt(url):
     done = []
 
     def count(self, *_):
-        with self._engine.lend({"k": np.zeros(3_000_000, dtype=np.int8)}) as lent:
+        with self.engine.lend({"k": np.zeros(3_000_000, dtype=np.int8)}) as lent:
             threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
             long = f"{lent}, range(100)"  # minutes
-            self._engine.fetch(f"SELECT SUM(length(sha256(sha256(k::VARCHAR || range)))) AS total FROM {long}")
+            sql = f"SELECT SUM(length(sha256(sha256(k::VARCHAR || range)))) AS total FROM {long}"
+            self.engine.fetch(sql)
             done.append(True)
 
-    accord.Table._summaries = count
+    TableReader.summaries = count
     try:
         ask(here, ledger)
     except BaseException as fault:
@@ -686,7 +709,7 @@ def drive_limit(url, when):
     ledger, here = Ledger(url), table(ONE)
     ledger.register(here, "people")
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    carry_out = releasing._carry_out
+    carry_out = releasing.carry_out
 
     def limit(*given):
         made = carry_out(*given) if given else None
@@ -694,10 +717,10 @@ def drive_limit(url, when):
         return made
 
     if when == "reserve":
-        here.identity.fingerprint(ledger._secret())
+        here.identity.fingerprint(ledger.books.secret)
         limit()
     else:
-        releasing._carry_out = limit
+        releasing.carry_out = limit
     try:
         ask(here, ledger)
     except AccordError as fault:

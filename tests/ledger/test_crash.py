@@ -23,12 +23,20 @@ import pytest
 import accord
 from accord.errors import LedgerError
 from accord.ledger import Ledger
+from accord.people.reader import TableReader
 
 KEY = "a key that only tests use"
 QUERY = accord.mean("value", bounds=(0, 10))
 WORKLOAD = accord.workload([QUERY, accord.sum("other", bounds=(0, 10))])
 LEVELS = {0: 0.5, 1: 0.5, 2: 1.0, 3: 1.0, 4: 2.0, 5: 2.0}
-NEW_LEVELS = {1: 0.5, 2: 1.0, 3: 0.75, 4: 3.0, 5: 2.0, 8: 1.0}  # 0 left, 8 joined, 3 lowered their level, 4 raised it
+NEW_LEVELS = {
+    1: 0.5,
+    2: 1.0,
+    3: 0.75,
+    4: 3.0,
+    5: 2.0,
+    8: 1.0,
+}  # 0 left, 8 joined, 3 lowered their level, 4 raised it
 STAFF = {3: 1.0, 4: 3.0, 5: 3.0, 6: 3.0, 7: 3.0}
 SPENT = {("people", 0.5): [0.0, 0.0], ("people", 1.0): [0.0, 0.2], ("people", 2.0): [0.2, 0.2]}
 SPENT |= {("staff", 1.0): [0.2, 0.2], ("staff", 3.0): [0.2, 0.2]}
@@ -60,7 +68,10 @@ def killed(store, place, scenario, which, sabotage=""):
 
 def run(*jobs):
     """What drivers say of these jobs, which they do at the same time."""
-    alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # a process of several threads should not fork
+    alone = {
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }  # a process of several threads should not fork
     with ExitStack() as stack:
         drivers = []
         for job in jobs:
@@ -75,18 +86,22 @@ def run(*jobs):
 
 def check(found, scenario):
     """Every kill left one of the whole states, in the order of the lines, and nothing to complain about."""
-    complaints = [(kill["line"], kill["at"], kill["complaints"]) for kill in found["kills"] if kill["complaints"]]
+    complaints = [
+        (kill["line"], kill["at"], kill["complaints"]) for kill in found["kills"] if kill["complaints"]
+    ]
     assert not complaints, complaints[:10]
     order = PHASES[scenario]
     phases = [order.index(kill["phase"]) for kill in found["kills"]]
     assert phases == sorted(phases)
-    assert set(phases) == set(range(len(order)))  # no phase was missed: the lines reach from one end to the other
+    assert set(phases) == set(
+        range(len(order))
+    )  # no phase was missed: the lines reach from one end to the other
     if scenario in SHARES:
         assert {(a["table"], a["level"]): a["spent"] for a in found["states"]["before"]["accounts"]} == SPENT
         assert found["states"]["charged"] == found["states"]["booked"]
-        assert {(a["table"], a["level"]): a["spent"] for a in found["states"]["charged"]["accounts"]} == expected(
-            scenario
-        )
+        assert {
+            (a["table"], a["level"]): a["spent"] for a in found["states"]["charged"]["accounts"]
+        } == expected(scenario)
 
 
 def expected(scenario):
@@ -102,7 +117,10 @@ def expected(scenario):
 
 
 def some_or_more(store):
-    some, more = pytest.param(SOME[store], id="some"), pytest.param(MORE[store], id="more", marks=pytest.mark.slow)
+    some, more = (
+        pytest.param(SOME[store], id="some"),
+        pytest.param(MORE[store], id="more", marks=pytest.mark.slow),
+    )
     return pytest.mark.parametrize("which", [some, more])
 
 
@@ -134,7 +152,9 @@ def test_killed_from_outside_at_any_time(tmp_path):
     assert found["problems"] == []
     assert found["next"] == "released"
     assert found["unbooked answers"] == []
-    assert found["answers"] <= found["released"] <= found["reserved"]  # some were killed before they could tell
+    assert (
+        found["answers"] <= found["released"] <= found["reserved"]
+    )  # some were killed before they could tell
     assert found["open"] == found["reserved"] - found["released"] <= found["kills"]
     (charge,) = set(found["charges"])
     assert found["spent"] == [pytest.approx(charge * found["reserved"], abs=1e-9)] * 2
@@ -144,7 +164,11 @@ def test_killed_from_outside_at_any_time(tmp_path):
 
 
 def table(levels):
-    columns = {"id": list(levels), "value": [7 * k % 10 for k in levels], "other": [3 * k % 10 for k in levels]}
+    columns = {
+        "id": list(levels),
+        "value": [7 * k % 10 for k in levels],
+        "other": [3 * k % 10 for k in levels],
+    }
     return accord.table(columns | {"level": list(levels.values())}, epsilon="level", user="id")
 
 
@@ -152,7 +176,7 @@ def keep_one_thread():
     """Have DuckDB start no threads, so that children can be forked that have tables open: to open one takes longer than all the rest."""
     import duckdb
 
-    from accord.engines import duckdb as engine
+    from accord.engines import duckdb_connection as engine
 
     assert engine.duckdb is duckdb
     connect = duckdb.connect
@@ -165,7 +189,9 @@ def keep_one_thread():
     for opened in tables.values():
         opened.spec()
     deadline = time.monotonic() + 300
-    while len(list(Path("/proc/self/task").iterdir())) > 1:  # the thread that waited for a query is just about to end
+    while (
+        len(list(Path("/proc/self/task").iterdir())) > 1
+    ):  # the thread that waited for a query is just about to end
         assert time.monotonic() < deadline
     return tables
 
@@ -263,20 +289,24 @@ def action(store, url, scenario, tables):
     people, share = tables["old"], SHARES[scenario]
     if scenario == "simple":
         return lambda: people.release(QUERY, "minimum", share=share, ledger=ledger)
-    plan = tables["plan"] if scenario == "workload" else accord.plan(ledger.remaining(people), QUERY, "minimum", share)
+    plan = (
+        tables["plan"]
+        if scenario == "workload"
+        else accord.plan(ledger.remaining(people), QUERY, "minimum", share)
+    )
     return lambda: people.release(plan, ledger=ledger)
 
 
 def act(do, marks, kill_at=None):
     """Do it, and leave marks in a file: when values are read, when it is answered, and the lines if nothing kills it."""
     log = os.open(marks, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    summary = accord.tables.Table._summaries
+    summary = TableReader.summaries
 
     def reading(*given):
         os.write(log, b"read\n")
         return summary(*given)
 
-    accord.tables.Table._summaries = reading
+    TableReader.summaries = reading
     lines = []
     home = Path(accord.__file__).parent
     files = {str(path): path.name for path in (*(home / "ledger").glob("*.py"), home / "release.py")}
@@ -330,25 +360,27 @@ def phase(ledger, scenario, kinds):
 
 def sabotaged(how):
     """Ledgers that would be wrong."""
-    from accord.ledger.store import Session
+    from accord.ledger import charging
+    from accord.ledger.sqlite import SQLiteSession
 
-    reserve, charge = Ledger._reserve, Session.charge
+    reserve_all, charge = charging.reserve_all, SQLiteSession.charge
 
-    def read_first(self, people, plan):
-        people._summary(plan.query)
-        return reserve(self, people, plan)
+    def read_first(books, asked):
+        for people, plan in asked:
+            people.reader.summary(plan.query)
+        return reserve_all(books, asked)
 
     def piecemeal(self, cohorts, charges):
         for k in range(len(cohorts)):
             charge(self, cohorts[k : k + 1], charges[k : k + 1])
-            self._cursor.execute("COMMIT")
-            self._cursor.execute("BEGIN IMMEDIATE")
+            self.cursor.execute("COMMIT")
+            self.cursor.execute("BEGIN IMMEDIATE")
         return len(charges)
 
     if how == "read first":
-        Ledger._reserve = read_first
+        charging.reserve_all = read_first
     elif how == "piecemeal":
-        Session.charge = piecemeal
+        SQLiteSession.charge = piecemeal
 
 
 def kill_lines(job):
@@ -463,7 +495,10 @@ def next_release(ledger, scenario, found, tables):
 
 def kill_times(job):
     """Processes that release or register without end, killed at random times until enough has happened."""
-    url, end = str(Path(job["place"], "a.db")), time.monotonic() + 1800  # they must not outlive a test that hangs
+    url, end = (
+        str(Path(job["place"], "a.db")),
+        time.monotonic() + 1800,
+    )  # they must not outlive a test that hangs
     tables = keep_one_thread()
     people = tables["old"]
     crowd = dict.fromkeys(range(100, 20_100), 1.0)
@@ -513,7 +548,9 @@ def kill_times(job):
         kill(pid)
     verdict, made = ledger.verify(), ledger.history()
     given = dict(line.split() for line in answers.read_text().splitlines())
-    booked = {str(e.seq): str(e.content["receipts"][0]["value"]) for e in ledger.entries() if e.kind == "release"}
+    booked = {
+        str(e.seq): str(e.content["receipts"][0]["value"]) for e in ledger.entries() if e.kind == "release"
+    }
     spent = [s for a in ledger.accounts() if a.table == "people" for s in a.spent]
     people.release(QUERY, "minimum", share=0.1, ledger=ledger)
     return {

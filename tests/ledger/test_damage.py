@@ -12,6 +12,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,15 @@ from click.testing import CliRunner
 
 import accord
 from accord.cli import main
-from accord.errors import AccordError, LedgerError
-from accord.ledger import Ledger
-from accord.ledger.books import Held
+from accord.errors import AccordError, BudgetError, LedgerError
+from accord.ledger import Ledger, charging
+from accord.ledger.charging import Reservation, settle
+from accord.ledger.finding import find_cohorts
+from accord.ledger.head import HeadFile
 from accord.ledger.reading import COLUMNS
 from accord.report.text import plain, verdict_view
+
+releasing = import_module("accord.release.release")
 
 QUERY = accord.mean("x", bounds=(0, 10), step=1)
 DATA = Path(__file__).parent / "data"
@@ -66,16 +71,31 @@ class Life:
         self.settled = self.files(path)
         assert "accord.db-wal" in self.journaled and "accord.db-wal" not in self.settled | self.older
         assert self.journaled["accord.db"] == self.older["accord.db"]
-        self.secrets = [self.settled["accord.db.key"].decode().strip(), ledger._secret()]
+        self.reservation = Reservation(9, None, "", ledger.entries()[8].hash)
+        self.secrets = [self.settled["accord.db.key"].decode().strip(), ledger.books.secret]
 
     def files(self, path):
-        return {file.name: file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name)}
+        return {
+            file.name: file.read_bytes() for file in path.parent.iterdir() if file.name.startswith(path.name)
+        }
 
     @property
     def actions(self):
         """What anyone can do with a ledger, by name; in this order: those that read come first."""
         url, source, levels = "accord.db", str(self.source), ["--epsilon", "level", "--user", "who"]
-        asked = ["mean", "x", "--bounds", "0", "10", "--mechanism", "minimum", "--share", "0.1", "--ledger", url]
+        asked = [
+            "mean",
+            "x",
+            "--bounds",
+            "0",
+            "10",
+            "--mechanism",
+            "minimum",
+            "--share",
+            "0.1",
+            "--ledger",
+            url,
+        ]
         plan = self.people.plan(QUERY, "minimum", 0.1)
         return {
             "accounts": lambda ledger: ledger().accounts(),
@@ -103,7 +123,9 @@ class Life:
             "add": lambda _: obey("ledger", "register", url, "more", source, *levels, "--json"),
             "joined": lambda ledger: ledger().remaining(self.joined),
             "last": lambda ledger: told(self.joined.release(QUERY, "minimum", 0.05, ledger=ledger())),
-            "spent": lambda ledger: [(a.table, a.level, a.people, a.spent, a.left) for a in ledger().accounts()],
+            "spent": lambda ledger: [
+                (a.table, a.level, a.people, a.spent, a.left) for a in ledger().accounts()
+            ],
         }
 
     def run(self, place, files, only=None):
@@ -113,7 +135,9 @@ class Life:
         outcomes = {}
         for name, action in self.actions.items():
             if only is None or name in only:
-                outcomes[name] = self.outcome(lambda action=action: action(lambda: Ledger("accord.db", create=False)))
+                outcomes[name] = self.outcome(
+                    lambda action=action: action(lambda: Ledger("accord.db", create=False))
+                )
         return outcomes
 
     def outcome(self, action):
@@ -156,7 +180,9 @@ def life(tmp_path_factory):
 def flipped(dice, content, life):
     content = bytearray(content)
     for _ in range(dice.choice([1, 1, 1, 2, 8])):
-        content[dice.randrange(len(content))] ^= dice.choice([1, 2, 4, 8, 16, 32, 64, 128, dice.randrange(1, 256)])
+        content[dice.randrange(len(content))] ^= dice.choice(
+            [1, 2, 4, 8, 16, 32, 64, 128, dice.randrange(1, 256)]
+        )
     return bytes(content)
 
 
@@ -340,7 +366,9 @@ def noted(place):
 def test_lost_entries_are_noticed_and_a_backup_is_accepted_by_an_explicit_word(how, life, tmp_path):
     older = life.older["accord.db"]
     files = {
-        "no journal": {name: content for name, content in life.journaled.items() if not name.endswith("-wal")},
+        "no journal": {
+            name: content for name, content in life.journaled.items() if not name.endswith("-wal")
+        },
         "an older copy": {**life.journaled, "accord.db-wal": b"", "accord.db": older},
         "an older copy, settled": {**life.settled, "accord.db": older},
     }[how]
@@ -361,6 +389,32 @@ def test_lost_entries_are_noticed_and_a_backup_is_accepted_by_an_explicit_word(h
     # whoever now puts the lost one back brings another history
     (tmp_path / "accord.db").write_bytes(life.settled["accord.db"])
     refused_everywhere(ledger, life, "is not complete: its entry 6 is another than it was")
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_release_whose_charge_an_older_copy_forgot_gives_no_answer(others, life, tmp_path, monkeypatch):
+    """Also where the copy has gone on meanwhile, and somebody else's reservation has its number."""
+    ledger = put(tmp_path, life.older)
+    read = releasing.carry_out
+
+    def meanwhile(*given, **more):
+        answer = read(*given, **more)
+        put(tmp_path, life.older | {"accord.db.head": (tmp_path / "accord.db.head").read_bytes()})
+        other = Ledger(tmp_path / "accord.db")
+        other.accept_backup("a new disk")
+        if others:
+            charging.reserve(other.books, life.people, life.people.plan(QUERY, "minimum", 0.1))
+        return answer
+
+    if others:  # so that this one's is the fifth entry, too
+        ledger.register(life.staff, "staff")
+    monkeypatch.setattr(releasing, "carry_out", meanwhile)
+    with pytest.raises(
+        LedgerError, match=r"does not have the reservation of this release any more.*not given out"
+    ):
+        life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+    assert ledger.verify().problems == ()
+    assert [step["state"] for step in ledger.history()][1:] == ["no answer"] * others
 
 
 def test_the_newest_copy_put_back_is_as_good_as_ever(life, tmp_path):
@@ -388,7 +442,9 @@ def test_accepting_on_the_command_line(life, tmp_path, monkeypatch):
     with pytest.raises(AccordError, match=r"it has 3 entries, and had 10.*see 'accord ledger accept-backup'"):
         obey("ledger", "show", "accord.db", "--json")
     assert obey("ledger", "verify", "accord.db", "--json")["problems"] == ["it has 3 entries, and had 10"]
-    assert CliRunner().invoke(main, ["ledger", "accept-backup", "accord.db"]).exit_code == 2, "it takes a reason"
+    assert CliRunner().invoke(main, ["ledger", "accept-backup", "accord.db"]).exit_code == 2, (
+        "it takes a reason"
+    )
     ran = CliRunner().invoke(main, ["ledger", "accept-backup", "accord.db", "--why", "a new disk"])
     assert (ran.exit_code, ran.stdout) == (
         0,
@@ -427,7 +483,7 @@ def test_a_head_that_is_gone_or_damaged_is_noticed(what, life, tmp_path):
 def test_who_has_no_key_cannot_make_a_head_for_fewer_entries(life, tmp_path):
     ledger = put(tmp_path, {**life.settled, "accord.db": life.older["accord.db"]})
     newest = Ledger(tmp_path / "accord.db")
-    with newest._store.read() as db:
+    with newest.books.store.read() as db:
         seq, hash_, seal = db.rows("SELECT seq, hash, seal FROM accord_entry ORDER BY seq DESC LIMIT 1")[0]
     (tmp_path / "accord.db.head").write_text(f"{seq} {hash_} {seal}\n")
     with pytest.raises(
@@ -506,18 +562,54 @@ def test_no_new_ledger_is_made_where_one_was_lost(life, tmp_path):
     assert Ledger(tmp_path / "accord.db").verify().problems == () and noted(tmp_path) == 0
 
 
+def test_a_ledger_of_an_older_version_has_a_head_also_if_the_first_release_is_refused(tmp_path):
+    """The file of the transaction that failed is there, and the database does not yet say so."""
+    for name in ("v1.db", "v1.db.key"):
+        shutil.copy(DATA / name, tmp_path / name)
+    ledger, head = Ledger(tmp_path / "v1.db"), tmp_path / "v1.db.head"
+    table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
+    with pytest.raises(BudgetError):
+        table.release(QUERY, "minimum", 1.0, ledger=ledger)
+    assert head.exists() and ledger.verify().problems == ()
+    for _ in range(2):
+        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    assert int(head.read_text().split()[0]) == len(ledger.entries()) and ledger.verify().problems == ()
+    head.unlink()
+    with pytest.raises(LedgerError, match="which says how many entries there are, is gone"):
+        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+
+
+def test_a_ledger_of_an_older_version_whose_head_was_never_promised_goes_on(tmp_path):
+    """As earlier versions left it, if the first release was refused."""
+    for name in ("v1.db", "v1.db.key"):
+        shutil.copy(DATA / name, tmp_path / name)
+    ledger, head = Ledger(tmp_path / "v1.db"), tmp_path / "v1.db.head"
+    table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HeadFile, "is_due", lambda *_: False)
+        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    head.unlink()
+    table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    assert int(head.read_text().split()[0]) == len(ledger.entries()) and ledger.verify().problems == ()
+
+
 def test_a_ledger_of_an_older_version_gets_a_head_when_it_is_written_to(tmp_path):
     for name in ("v1.db", "v1.db.key"):
         shutil.copy(DATA / name, tmp_path / name)
     ledger = Ledger(tmp_path / "v1.db")
     before, head = len(ledger.entries()), tmp_path / "v1.db.head"
-    assert ledger.verify().problems == () and ledger.accounts() and not head.exists(), "looking changes nothing"
+    assert ledger.verify().problems == () and ledger.accounts() and not head.exists(), (
+        "looking changes nothing"
+    )
     with pytest.raises(LedgerError, match="there is nothing to accept"):
         ledger.accept_backup("it has no head")
     table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
     table.release(QUERY, "minimum", 0.001, ledger=ledger)
     assert int(head.read_text().split()[0]) == before + 2 == len(ledger.entries())
-    assert "accounts" not in ledger.entries()[before - 1].content and "accounts" in ledger.entries()[before].content
+    assert (
+        "accounts" not in ledger.entries()[before - 1].content
+        and "accounts" in ledger.entries()[before].content
+    )
     head.unlink()
     with pytest.raises(LedgerError, match="which says how many entries there are, is gone"):
         Ledger(tmp_path / "v1.db").accounts()
@@ -543,9 +635,9 @@ def looked_at(life, path):
         lambda ledger: ledger.accounts(),
         lambda ledger: ledger.history(),
         lambda ledger: ledger.export(),
-        lambda ledger: ledger._known(life.people),
+        lambda ledger: find_cohorts(ledger.books, life.people),
         lambda ledger: ledger.verify(),
-        lambda ledger: ledger._settle(Held(9, None, ""), []),
+        lambda ledger: settle(ledger.books, life.reservation, []),
         lambda ledger: ledger.accept_backup("a trial"),
     ):
         yield life.outcome(lambda act=act: act(Ledger(path, key, create=False)))
@@ -554,8 +646,10 @@ def looked_at(life, path):
 @pytest.mark.parametrize("nonsense", [None, "nonsense", 2**62, 0.5, b"\xff\x00"])
 def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypatch):
     """Of another kind than it should be: SQLite does not mind."""
-    mark = life.people.identity.fingerprint(life.secrets[1])
-    monkeypatch.setattr(life.people, "_fingerprint", lambda _: mark)  # which takes longer than all the rest
+    fingerprint = life.people.identity.fingerprint(life.secrets[1])
+    monkeypatch.setattr(
+        life.people.identity, "fingerprint", lambda _: fingerprint
+    )  # which takes longer than all the rest
     for table, columns in COLUMNS.items():
         for column in columns:
             put(tmp_path, life.settled)
@@ -570,7 +664,16 @@ def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypat
 @pytest.mark.parametrize("kind", ["register", "reserve", "release", "restored", "else"])
 def test_entries_that_somebody_else_made_up_are_no_surprise(kind, life, tmp_path):
     """With right hashes, and without a head: only the seal tells."""
-    bodies = ["{}", "[]", "null", "1e999", "[" * 100_000, '{"reserve":[]}', '{"charges":[[{},1]]}', '{"reserve":7.5}']
+    bodies = [
+        "{}",
+        "[]",
+        "null",
+        "1e999",
+        "[" * 100_000,
+        '{"reserve":[]}',
+        '{"charges":[[{},1]]}',
+        '{"reserve":7.5}',
+    ]
     bodies += [
         '{"accounts":1,"digest":[]}',
         '{"id":1e999,"moves":[]}',
@@ -619,14 +722,16 @@ def test_accounts_that_were_changed_on_a_server_are_refused(life, postgres_url, 
     ledger = Ledger(postgres_url, "a key that only tests use")
     ledger.register(life.people, "people")
     life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
-    with pytest.raises(LedgerError, match="is kept by a server, and nothing beside it says how many entries it has"):
+    with pytest.raises(
+        LedgerError, match="is kept by a server, and nothing beside it says how many entries it has"
+    ):
         ledger.accept_backup("it is older")
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run("UPDATE accord_cohort SET spent = spent - 1")
     for call in (ledger.accounts, lambda: life.people.release(QUERY, "minimum", 0.1, ledger=ledger)):
         with pytest.raises(LedgerError, match="is damaged: the accounts are not what the entries left"):
             call()
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run("UPDATE accord_cohort SET spent = spent + 1")
         db.run("UPDATE accord_people SET cohorts = hashes")
     ledger.remaining(life.people)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from itertools import pairwise
 from math import inf
 
@@ -10,12 +11,14 @@ import pytest
 from noises import Fixed
 
 import accord
-from accord import release
 from accord.budget import MICRO
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, QueryError, SourceError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, charging
+from accord.people.reader import TableReader
+from accord.release.answer import answer
 from accord.spec import Spec
-from accord.tables import Table
+
+releasing = import_module("accord.release.release")
 
 KEY = "a key that only tests use"
 COLUMNS = {
@@ -65,7 +68,9 @@ def states(ledger):
 # ---- private -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("of", [BY, {"where": "x > 2"}, {"where": "x > 2", **BY}], ids=["by", "where", "both"])
+@pytest.mark.parametrize(
+    "of", [BY, {"where": "x > 2"}, {"where": "x > 2", **BY}], ids=["by", "where", "both"]
+)
 def test_private_groups_charge_everyone_member_or_not(ledger, of):
     table = opened()
     ledger.register(table, "people")
@@ -88,7 +93,7 @@ def test_a_workload_with_private_groups_charges_for_both_sides_of_a_move(ledger)
     lost = Fraction(0)
     for part, moves in zip(plan.parts, (2, 1), strict=True):
         noise = Fixed()
-        release._answer(part, table._summaries(part.query, None), noise)
+        answer(part, table.reader.summaries(part.query, None), noise)
         weight = int(part.calibration.charges.min())
         assert len(noise.scales) == (2 if moves == 2 else 1)
         lost += moves * max(Fraction(weight) / scale for scale in noise.scales)
@@ -116,7 +121,9 @@ def test_private_groups_from_what_is_left(ledger, name):
     """People of one level who have different amounts left: told apart person by person."""
     table = opened()
     ledger.register(table, "people")
-    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)  # a and b have paid, c1 and n1 have not
+    table.release(
+        accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger
+    )  # a and b have paid, c1 and n1 have not
     rest = ledger.remaining(table)
     assert rest == Spec.of([0.5, 0.5, 0.75, 0.25, 1.0, 1.0])  # b is charged 0.25, b2's strictest
     plan = accord.plan(rest, accord.sum("x", (0, 4), step=1, **BY), name)
@@ -132,13 +139,15 @@ def test_a_private_groups_release_is_the_same_people(ledger, monkeypatch):
     ledger.register(table, "people")
     table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
     seen = []
-    draw = release._draw
+    draw = releasing.answer
     monkeypatch.setattr(
-        release, "_draw", lambda plan, summary, noise: seen.append(summary) or draw(plan, summary, noise)
+        releasing, "answer", lambda plan, summary, noise: seen.append(summary) or draw(plan, summary, noise)
     )
     table.release(accord.plan(ledger.remaining(table), accord.count(**BY), "affine"), ledger=ledger)
     rests = [0.25, 0.5, 0.75, 1.0]
-    found = [{rests[j]: a for j, a in zip(s.level.tolist(), s.amount.tolist(), strict=True) if a} for s in seen[-1]]
+    found = [
+        {rests[j]: a for j, a in zip(s.level.tolist(), s.amount.tolist(), strict=True) if a} for s in seen[-1]
+    ]
     assert found == [{0.5: 2}, {0.25: 1, 0.75: 1}, {}]
 
 
@@ -196,7 +205,7 @@ def test_one_group_without_enough_left_leaves_all_unspent(ledger):
 def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledger, monkeypatch, fault):
     table = opened()
     ledger.register(table, "people")
-    real, calls = Table._summaries, []
+    real, calls = TableReader.summaries, []
 
     def fails(self, *args, **how):
         calls.append(self)
@@ -204,7 +213,7 @@ def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledg
             raise fault
         return real(self, *args, **how)
 
-    monkeypatch.setattr(Table, "_summaries", fails)
+    monkeypatch.setattr(TableReader, "summaries", fails)
     with pytest.raises(type(fault)) as told:
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
     if isinstance(fault, AccordError):
@@ -219,15 +228,15 @@ def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledg
 def test_a_fault_while_booking_gives_no_answer(ledger, monkeypatch):
     table = opened()
     ledger.register(table, "people")
-    real, calls = Ledger._settle, []
+    real, calls = charging.settle, []
 
-    def fails(self, held, receipts):
+    def fails(books, reservation, receipts):
         calls.append(receipts)
         if len(calls) == 2:
             raise LedgerError("the disk is full.")
-        return real(self, held, receipts)
+        return real(books, reservation, receipts)
 
-    monkeypatch.setattr(Ledger, "_settle", fails)
+    monkeypatch.setattr(charging, "settle", fails)
     with pytest.raises(LedgerError, match="charged all the same"):
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
     monkeypatch.undo()
@@ -316,7 +325,7 @@ def test_people_who_change_while_they_are_read_get_no_answer(ledger, tmp_path, m
     pq.write_table(pa.table(COLUMNS), tmp_path / "p.parquet")
     table = accord.table(tmp_path / "p.parquet", epsilon="e", user="id")
     ledger.register(table, "people")
-    real = Table._summaries
+    real = TableReader.summaries
 
     def meanwhile(self, *args, **how):
         made = real(self, *args, **how)
@@ -324,7 +333,7 @@ def test_people_who_change_while_they_are_read_get_no_answer(ledger, tmp_path, m
         pq.write_table(pa.table(swapped), tmp_path / "p.parquet")
         return made
 
-    monkeypatch.setattr(Table, "_summaries", meanwhile)
+    monkeypatch.setattr(TableReader, "summaries", meanwhile)
     with pytest.raises(AccordError, match="charged all the same"):
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
     monkeypatch.undo()
@@ -354,7 +363,12 @@ def test_names_of_groups_do_not_collide(ledger):
 
 
 def test_public_people_and_opted_out_ones(ledger):
-    columns = {"id": ["p", "q", "r", "r"], "g": ["a", "a", "a", "z"], "x": [1.0] * 4, "e": [inf, 1.0, 1.0, 0.0]}
+    columns = {
+        "id": ["p", "q", "r", "r"],
+        "g": ["a", "a", "a", "z"],
+        "x": [1.0] * 4,
+        "e": [inf, 1.0, 1.0, 0.0],
+    }
     table = opened(columns)
     ledger.register(table, "people")
     made = table.release(accord.sum("x", (0, 1), step=1, **PUBLIC), "threshold", 0.5, ledger=ledger)
@@ -368,7 +382,7 @@ def test_a_tampered_plan_of_groups_is_refused(ledger):
     ledger.register(table, "people")
     plan = table.plan(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5)
     one = plan.plans["a"]
-    more = replace(one, calibration=replace(one.calibration, charges=one.calibration.charges * 3))
+    more = one.with_choice(calibration=replace(one.calibration, charges=one.calibration.charges * 3))
     for plans in ({**plan.plans, "a": plan.plans["b"]}, {**plan.plans, "a": more}, {"zz": one}):
         with pytest.raises((AccordError, KeyError)):
             table.release(replace(plan, plans=plans), ledger=ledger)

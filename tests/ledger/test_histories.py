@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from math import floor, inf, isnan, nan
 from pathlib import Path
 from unittest.mock import Mock, patch
@@ -34,13 +35,16 @@ from noises import Fixed
 from strategies import summary_of
 
 import accord
-from accord import release
 from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import BudgetError, LedgerError, PlanError, SourceError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, charging
 from accord.ledger.key import Key
 from accord.people.identity import Remaining
+from accord.people.reader import TableReader
+from accord.release.answer import answer
 from accord.spec import Spec
+
+releasing = import_module("accord.release.release")
 
 KEY = "a key that only tests use"
 LEVELS = {
@@ -63,7 +67,9 @@ QUERIES = {
 
 def value(person, table):
     """x of a person: within the bounds, outside them, between points of the grid, or missing."""
-    return [0.0, 2.0, 3.5, 7.0, 11.0, -2.0, nan, 9.0, 5.0, 6.2, 1.0][(person * 5 + len(table) + ord(table[0])) % 11]
+    return [0.0, 2.0, 3.5, 7.0, 11.0, -2.0, nan, 9.0, 5.0, 6.2, 1.0][
+        (person * 5 + len(table) + ord(table[0])) % 11
+    ]
 
 
 def category(x):
@@ -76,14 +82,18 @@ def cell(query, x):
         case "mean" | "median" | "quantile":
             if isnan(x):
                 return (query.missing_cell,)
-            return (floor((min(max(Fraction(x), query.low), query.high) - query.low) / query.step + Fraction(1, 2)),)
+            return (
+                floor(
+                    (min(max(Fraction(x), query.low), query.high) - query.low) / query.step + Fraction(1, 2)
+                ),
+            )
         case "count":
             return (int(x > 3),)
         case "histogram" if query.categories:
             return tuple(int(category(x) == name) for name in query.categories)
         case "histogram":
             k = query.missing if isnan(x) else (x >= 4) + (x >= 8)
-            return tuple(int(k == j) for j in range(query.outputs))
+            return tuple(int(k == j) for j in range(len(query.cells)))
 
 
 def summarised(query, spec, people):
@@ -120,7 +130,11 @@ def opened(name, members, how="int"):
     people = sorted(members)
     x = [value(p, name) for p in people]
     ids = pa.array(spelled(people, how), {"int": pa.int64(), "float": pa.float64(), "text": pa.string()}[how])
-    columns = {"id": ids, "x": pa.array(x, pa.float64()), "c": pa.array([category(v) for v in x], pa.string())}
+    columns = {
+        "id": ids,
+        "x": pa.array(x, pa.float64()),
+        "c": pa.array([category(v) for v in x], pa.string()),
+    }
     levels = pa.array([float(members[p]) for p in people], pa.float64())
     return accord.table(pa.table(columns | {"level": levels}), epsilon="level", user="id")
 
@@ -135,11 +149,15 @@ wishes = st.sampled_from(
 )  # the strictest wish would soon forbid everything
 members = st.dictionaries(st.sampled_from(PEOPLE), wishes, max_size=6)
 changes = st.dictionaries(st.sampled_from(PEOPLE), st.one_of(wishes, st.none()), max_size=3)
-additive = st.sampled_from(["minimum", "threshold", "proportional", "affine", "fallah", "mix", "auto", "auto"])
+additive = st.sampled_from(
+    ["minimum", "threshold", "proportional", "affine", "fallah", "mix", "auto", "auto"]
+)
 ranked = st.sampled_from(["minimum", "threshold", "rank", "mix", "pe", "auto"])
 SEVERAL = accord.workload([QUERIES["mean"], QUERIES["count"]], weights=[2, 1])
 questions = st.one_of(
-    st.tuples(st.sampled_from([QUERIES[name] for name in ("mean", "count", "histogram", "categories")]), additive),
+    st.tuples(
+        st.sampled_from([QUERIES[name] for name in ("mean", "count", "histogram", "categories")]), additive
+    ),
     st.tuples(st.sampled_from([QUERIES["median"], QUERIES["median of many cells"]]), ranked),
     st.tuples(st.just(SEVERAL), st.sampled_from(["minimum", "auto"])),
 )
@@ -159,7 +177,7 @@ class Histories(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self._patches = ExitStack()
-        self._patches.enter_context(patch.object(release, "SECURE", Fixed()))
+        self._patches.enter_context(patch.object(releasing, "SECURE", Fixed()))
         self.url = self._patches.enter_context(self.place())
         self.ledger = Ledger(self.url, KEY)
         self.spent = {}
@@ -227,7 +245,7 @@ class Histories(RuleBasedStateMachine):
         """Nothing is done with a table as it was not registered."""
         for refused in (
             lambda: self.ledger.remaining(table),
-            lambda: self.ledger._reserve(table, accord.plan(Spec.of([1.0]), QUERIES["mean"])),
+            lambda: charging.reserve(self.ledger.books, table, accord.plan(Spec.of([1.0]), QUERIES["mean"])),
         ):
             with pytest.raises(LedgerError, match=r"not registered|not as it was registered"):
                 refused()
@@ -235,7 +253,13 @@ class Histories(RuleBasedStateMachine):
     # releases
 
     @precondition(lambda self: self.levels)
-    @rule(which=st.integers(0, 2), asked=questions, share=shares, t=st.sampled_from([None, 0.3, inf]), fault=faults)
+    @rule(
+        which=st.integers(0, 2),
+        asked=questions,
+        share=shares,
+        t=st.sampled_from([None, 0.3, inf]),
+        fault=faults,
+    )
     def spend_a_share(self, which, asked, share, t, fault):
         name, (query, mechanism) = self._named(which), asked
         how = {"t": t} if mechanism == "threshold" else {}
@@ -294,19 +318,26 @@ class Histories(RuleBasedStateMachine):
             self._blames(str(told.value), name, short, charge)
             return
         error = None
-        if fault in ("source", "stopped") and any(part.mechanism not in ("midpoint", "public") for part in parts):
+        if fault in ("source", "stopped") and any(
+            part.mechanism not in ("midpoint", "public") for part in parts
+        ):
             error = SourceError("gone.") if fault == "source" else KeyboardInterrupt()
             with pytest.raises(type(error), match=r"charged.* all the same" if fault == "source" else None):
                 call(_broken(table, error))
         elif fault == "booking":
             error = LedgerError("full.")
-            with patch.object(Ledger, "_settle", side_effect=error), pytest.raises(LedgerError, match=r"full\."):
+            with (
+                patch.object(charging, "settle", side_effect=error),
+                pytest.raises(LedgerError, match=r"full\."),
+            ):
                 call(table)
         else:
             made = call(table)
         for p, c in charge.items():
             self.spent[p] = plus(self.spent[p], c)
-            assert c == 0 or self.spent[p] <= self.level(p), "nobody is charged beyond the lowest level that they have"
+            assert c == 0 or self.spent[p] <= self.level(p), (
+                "nobody is charged beyond the lowest level that they have"
+            )
         self.kinds += ["reserve"] + ([] if fault == "booking" else ["failed" if error else "release"])
         self.open += fault == "booking"
         if error is None:
@@ -325,10 +356,10 @@ class Histories(RuleBasedStateMachine):
         """The value, without noise, is that of the people who were read, by their definition."""
         entry = self.ledger.entries()[-1]
         assert (made.booked.entry, made.booked.hash) == (entry.seq, entry.hash)
-        for part, answer in zip(parts, getattr(made, "releases", (made,)), strict=True):
+        for part, one in zip(parts, made.parts, strict=True):
             reads = part.mechanism not in ("midpoint", "public")
             summary = summarised(part.query, part.spec, people) if reads else None
-            assert answer.value == release._answer(part, summary, Fixed())
+            assert one.value == answer(part, [summary], Fixed())[0]
 
     def _named(self, which):
         return sorted(self.levels)[which % len(self.levels)]
@@ -337,12 +368,15 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def everyone_has_spent_what_the_model_says(self):
-        with self.ledger._store.read() as db:
+        with self.ledger.books.store.read() as db:
             hashes, of = (b"".join(bytes(row[0]) for row in db.rows(f"SELECT {c} FROM accord_people ORDER BY chunk")) for c in ("hashes", "cohorts"))  # fmt: skip
             accounts = {
-                row[0]: row[1:] for row in db.rows("SELECT id, spent, level, allowed, people FROM accord_cohort")
+                row[0]: row[1:]
+                for row in db.rows("SELECT id, spent, level, allowed, people FROM accord_cohort")
             }
-        numbers = dict(zip(np.frombuffer(hashes, "<i8").tolist(), np.frombuffer(of, "<i8").tolist(), strict=True))
+        numbers = dict(
+            zip(np.frombuffer(hashes, "<i8").tolist(), np.frombuffer(of, "<i8").tolist(), strict=True)
+        )
         assert numbers.keys() == {hashed(p) for p in self.spent}
         found = {p: accounts[numbers[hashed(p)]] for p in self.spent}
         assert {p: account[0] for p, account in found.items()} == self.spent
@@ -378,7 +412,8 @@ class Histories(RuleBasedStateMachine):
 def _broken(table, error):
     """A table whose values cannot be read; all else is there."""
     broken = copy(table)
-    broken._summaries = Mock(side_effect=error)
+    broken.reader = copy(table.reader)
+    broken.reader.summaries = Mock(side_effect=error)
     return broken
 
 
@@ -413,11 +448,15 @@ def ledger(tmp_path):
 def left_in(ledger, table):
     """{what is left, in millionths: people}, with 0 for those who have nothing."""
     spec = ledger.remaining(table)
-    return dict(zip(spec.micro.tolist(), spec.counts, strict=True)) | ({0: spec.opted_out} if spec.opted_out else {})
+    return dict(zip(spec.micro.tolist(), spec.counts, strict=True)) | (
+        {0: spec.opted_out} if spec.opted_out else {}
+    )
 
 
 @settings(max_examples=12)
-@given(n=st.integers(1, 6), c=st.integers(1, MICRO // 6), mechanism=st.sampled_from(["minimum", "proportional"]))
+@given(
+    n=st.integers(1, 6), c=st.integers(1, MICRO // 6), mechanism=st.sampled_from(["minimum", "proportional"])
+)
 def test_many_charges_are_one_charge_of_their_sum(n, c, mechanism):
     """Levels are whole numbers, so that nothing is rounded: n releases of a share c cost everyone what one of n·c costs."""
     people = {1: 1.0, 2: 2.0, 3: 5.0, 4: 0.0}
@@ -464,7 +503,15 @@ def test_who_leaves_and_comes_back_has_spent_what_they_had(ledger):
 
 def test_levels_go_down_and_up(ledger):
     """A lowered level leaves max(0, new − spent), a raised one new − spent, and an opt-out nothing."""
-    for wish, left in ((1.0, 300_000), (0.3, 0), (0.0, 0), (0.7, 0), (0.8, 100_000), (inf, PUBLIC), (2.5, 1_800_000)):
+    for wish, left in (
+        (1.0, 300_000),
+        (0.3, 0),
+        (0.0, 0),
+        (0.7, 0),
+        (0.8, 100_000),
+        (inf, PUBLIC),
+        (2.5, 1_800_000),
+    ):
         ledger.register(table := opened("a", {1: wish}), "a")
         if wish == 1.0 and not ledger.history():
             table.release(QUERIES["mean"], "minimum", 0.7, ledger=ledger)
@@ -482,10 +529,15 @@ def test_seven_is_one_person_however_it_is_spelled(ledger):
         ["7.0 ", "  8", "9"],
     ]
     for k, ids in enumerate(spellings):
-        table = accord.table({"id": ids, "x": [1.0, 2.0, 3.0], "level": [1.0, 2.5, 2.5]}, epsilon="level", user="id")
+        table = accord.table(
+            {"id": ids, "x": [1.0, 2.0, 3.0], "level": [1.0, 2.5, 2.5]}, epsilon="level", user="id"
+        )
         ledger.register(table, f"table {k}")
         table.release(QUERIES["mean"], "minimum", 0.1, ledger=ledger)
-    assert {(a.spent, a.left) for a in ledger.accounts()} == {((0.6, 0.6), (0.4, 0.4)), ((0.6, 0.6), (1.9, 1.9))}
+    assert {(a.spent, a.left) for a in ledger.accounts()} == {
+        ((0.6, 0.6), (0.4, 0.4)),
+        ((0.6, 0.6), (1.9, 1.9)),
+    }
     other = accord.table({"id": ["007", "8", "9"], "level": [1.0, 2.5, 2.5]}, epsilon="level", user="id")
     with pytest.raises(LedgerError, match="1 people joined, 1 left"):
         ledger.remaining(other)
@@ -538,7 +590,9 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
         ledger.register(parts[name], name)
         level |= {p: min(level[p], LEVELS[wish]) for p in those}
     for name, those, _ in OTHERS:  # the least that anyone has left, of all who have anything left
-        parts[name].release(accord.plan(ledger.remaining(parts[name]), QUERIES["mean"], "minimum"), ledger=ledger)
+        parts[name].release(
+            accord.plan(ledger.remaining(parts[name]), QUERIES["mean"], "minimum"), ledger=ledger
+        )
         having = {p: level[p] - spent[p] for p in those if level[p] > spent[p]}
         spent |= {p: spent[p] + min(having.values()) for p in having}
     left = {p: PUBLIC if level[p] == PUBLIC else level[p] - spent[p] for p in range(N)}
@@ -550,19 +604,21 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
     assert rest.opted_out > N // 5, "some have nothing left"
 
     secret = Key(KEY).secret
-    given = Remaining(rest, None, (secret, np.array([hashed(p) for p in left]), np.array(list(left.values()))))
+    given = Remaining(
+        rest, None, (secret, np.array([hashed(p) for p in left]), np.array(list(left.values())))
+    )
     people = [(left[p], XS[p]) for p in range(N)]
     for query in QUERIES.values():
         wanted = summarised(query, rest, people)
-        found = table._summary(query, given)
+        found = table.reader.summary(query, given)
         assert found.people.tolist() == wanted.people.tolist()
         assert list(found.rows()) == list(wanted.rows())
         for mechanism in ("minimum", "threshold", "mix"):
             plan = accord.plan(rest, query, mechanism)
-            assert release._answer(plan, found, Fixed()) == release._answer(plan, wanted, Fixed())
+            assert answer(plan, [found], Fixed())[0] == answer(plan, [wanted], Fixed())[0]
     for query in QUERIES.values():  # and the ledger itself says so
         plan = accord.plan(ledger.remaining(table), query, "minimum", 0.01)
-        with patch.object(accord.Table, "_summaries", autospec=True, side_effect=accord.Table._summaries) as read:
+        with patch.object(TableReader, "summaries", autospec=True, side_effect=TableReader.summaries) as read:
             table.release(plan, ledger=ledger)
         (_, asked, handed, *_), _ = read.call_args
         assert asked == query and same(handed.spec, plan.spec)
@@ -588,10 +644,10 @@ def test_where_levels_decide_nobody_is_matched(ledger):
     for query in QUERIES.values():
         plan = accord.plan(ledger.remaining(table), query, "threshold", t=0.7)
         free = replace(plan.calibration, charges=np.zeros_like(plan.calibration.charges))
-        held = ledger._reserve(table, replace(plan, calibration=free))
-        assert held.left.by_person is None
-        found = table._summary(query, held.left)
+        remaining = charging.reserve(ledger.books, table, plan.with_choice(calibration=free)).remaining
+        assert remaining.by_person is None
+        found = table.reader.summary(query, remaining)
         wanted = summarised(query, plan.spec, [(left[p], value(p, "a")) for p in wishes])
         assert found.people.tolist() == wanted.people.tolist()
         assert list(found.rows()) == list(wanted.rows())
-        assert release._answer(plan, found, Fixed()) == release._answer(plan, wanted, Fixed())
+        assert answer(plan, [found], Fixed())[0] == answer(plan, [wanted], Fixed())[0]

@@ -27,7 +27,9 @@ def table(ids, levels):
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def ledger(request, tmp_path):
-    return Ledger(tmp_path / "a.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url"), KEY)
+    return Ledger(
+        tmp_path / "a.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url"), KEY
+    )
 
 
 def left_by_hand(levels, spent):
@@ -56,7 +58,10 @@ def test_everyone_has_what_a_dictionary_of_people_says(ledger):
     ids = np.arange(PEOPLE)
     level = (1 + ids[::-1]) / 1e4
     level[:5], level[5:9] = inf, 0
-    levels, spent = dict(zip(ids.tolist(), level.tolist(), strict=True)), dict.fromkeys(range(PEOPLE + 500), 0)
+    levels, spent = (
+        dict(zip(ids.tolist(), level.tolist(), strict=True)),
+        dict.fromkeys(range(PEOPLE + 500), 0),
+    )
     people = table(ids, level)
     assert str(ledger.register(people, "people")) == "registered 'people': 20,000 people"
     assert as_counts(ledger.remaining(people)) == left_by_hand(levels, spent)
@@ -95,7 +100,11 @@ def test_everyone_has_what_a_dictionary_of_people_says(ledger):
 
     booked = ledger.history()
     assert [line["state"] for line in booked] == ["released"] * 3
-    assert [sum(line["people"] for line in one["booked"]) for one in booked] == [PEOPLE - 5, PEOPLE, PEOPLE - 500]
+    assert [sum(line["people"] for line in one["booked"]) for one in booked] == [
+        PEOPLE - 5,
+        PEOPLE,
+        PEOPLE - 500,
+    ]
     shown = ledger.accounts()
     assert sum(a.people for a in shown if a.table == "people") == PEOPLE - 500
     assert [a.level for a in shown if a.table == "people"] == sorted(set(levels.values()))
@@ -112,7 +121,7 @@ def test_digests_are_of_the_same_text_as_ever(ledger):
     people = table(np.arange(3_000), (1 + np.arange(3_000)) / 1e3)
     ledger.register(people, "people")
     people.release(QUERY, "minimum", 0.1, ledger=ledger)
-    with ledger._store.read() as db:
+    with ledger.books.store.read() as db:
         found = checked_accounts(db)
         rows = [
             db.rows(f"SELECT * FROM {name} ORDER BY 1, 2")
@@ -133,7 +142,9 @@ def test_a_fingerprint_is_of_the_same_text_as_ever(levels, hashes):
         for level, count, total in zip(m.tolist(), n.tolist(), t, strict=True):
             before = sums.get(level, (0, 0))
             sums[level] = (before[0] + count, before[1] + total)
-        assert fingerprint(m, n, t) == hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()[:32]
+        assert (
+            fingerprint(m, n, t) == hashlib.sha256(json.dumps(sorted(sums.items())).encode()).hexdigest()[:32]
+        )
 
 
 def test_a_charge_that_was_changed_among_many_shows(tmp_path):

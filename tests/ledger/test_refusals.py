@@ -27,6 +27,8 @@ import accord
 from accord.budget import MICRO
 from accord.errors import AccordError, BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import Ledger, store
+from accord.ledger.books import Books
+from accord.relation import ADD_REMOVE
 
 KEY = "a key that only tests use"
 OTHER = "another key, also for tests"
@@ -47,7 +49,11 @@ def opened(levels, **options):
 @pytest.fixture(params=BOTH)
 def url(request, tmp_path):
     """Where a ledger may be made."""
-    return request.getfixturevalue("postgres_url") if request.param == "postgres" else str(tmp_path / "accord.db")
+    return (
+        request.getfixturevalue("postgres_url")
+        if request.param == "postgres"
+        else str(tmp_path / "accord.db")
+    )
 
 
 @pytest.fixture
@@ -96,7 +102,9 @@ def test_who_is_short_by_how_much_and_what_would_fit(ledger):
     with refused(ledger, BudgetError, "share=0.4 or less"):
         table.release(accord.workload([MEAN, COUNT]), "affine", 0.8, ledger=ledger)
     table.release(accord.plan(ledger.remaining(table), MEAN, "affine"), ledger=ledger)
-    with refused(ledger, BudgetError, "0 is left to 2 people", "No share fits everyone: plan from what is left"):
+    with refused(
+        ledger, BudgetError, "0 is left to 2 people", "No share fits everyone: plan from what is left"
+    ):
         table.release(MEAN, "affine", 0.8, ledger=ledger)
 
 
@@ -121,7 +129,9 @@ def test_a_smaller_share_may_charge_others_and_fits_them_too(ledger):
     spend(ledger, opened(strict), 0.2)
     spend(ledger, opened(liberal), 0.4)
     assert ledger.remaining(table).levels == (0.4, 0.6)
-    with refused(ledger, BudgetError, r"level 0\.5 with 0\.5; 0\.4 is left to 4 people\. Ask for share=0\.6 or less"):
+    with refused(
+        ledger, BudgetError, r"level 0\.5 with 0\.5; 0\.4 is left to 4 people\. Ask for share=0\.6 or less"
+    ):
         table.release(MEAN, "threshold", 1.0, ledger=ledger)
     with refused(ledger, BudgetError, r"level 1 with 0\.8; 0\.6 is left to 5 people"):
         table.release(MEAN, "threshold", 0.8, ledger=ledger)
@@ -140,7 +150,9 @@ def test_who_is_public_here_and_not_elsewhere_is_told_as_public(ledger):
     table, other = opened({1: inf, 2: 1.0, 3: 1.0}), opened({1: 0.5})
     ledger.register(table, "people")
     ledger.register(other, "other")
-    with refused(ledger, BudgetError, r"level inf with .*; 0\.5 is left to 1 people", "No share fits everyone") as told:
+    with refused(
+        ledger, BudgetError, r"level inf with .*; 0\.5 is left to 1 people", "No share fits everyone"
+    ) as told:
         table.release(MEAN, "threshold", 0.3, t=inf, ledger=ledger)
     assert "nothing left" not in str(told.value)
     spend(ledger, table, 0.3)
@@ -172,7 +184,10 @@ def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, da
         for part in (table, other):
             try:
                 plan = accord.plan(
-                    ledger.remaining(part), MEAN, data.draw(st.sampled_from(["mix", "threshold", "fallah"])), 0.4
+                    ledger.remaining(part),
+                    MEAN,
+                    data.draw(st.sampled_from(["mix", "threshold", "fallah"])),
+                    0.4,
                 )
             except PlanError:
                 continue
@@ -228,7 +243,10 @@ def test_a_share_must_be_said(ledger):
 
 def test_a_table_must_say_who_its_rows_are_of(ledger):
     anonymous = opened({1: 1.0}, user=None)
-    words = (r"no column that says who a row is of.*charged to two budgets", r"user='…' \(on the command line --user\)")
+    words = (
+        r"no column that says who a row is of.*charged to two budgets",
+        r"user='…' \(on the command line --user\)",
+    )
     for call in (
         lambda: ledger.register(anonymous, "people"),
         lambda: ledger.remaining(anonymous),
@@ -265,8 +283,33 @@ def test_a_registration_has_a_name_and_a_table(ledger):
     for name in ("", "  ", None, 7):
         with refused(ledger, LedgerError, "registered under a name, such as 'people'"):
             ledger.register(opened({1: 1.0}), name)
-    with refused(ledger, LedgerError, r"registers tables of accord\.table, not dict"):
-        ledger.register({"id": [1]}, "people")
+    for other in (
+        {"id": [1]},
+        "people.csv",
+        None,
+        opened({1: 1.0}).spec(),
+        opened({1: 1.0}).identity,
+        accord.Table,
+    ):
+        with refused(
+            ledger,
+            LedgerError,
+            rf"registers tables of accord\.table, not {re.escape(type(other).__name__)}\.",
+        ):
+            ledger.register(other, "people")
+
+
+def test_an_answer_that_cannot_be_stored_is_not_given_out(ledger):
+    table = opened({1: 1.0, 2: 1.0})
+    ledger.register(table, "people")
+    with pytest.raises(
+        LedgerError, match=r"half a character in it .*charged all the same.*not given out"
+    ) as told:
+        accord.sample(lambda rows, epsilon: "secret \ud800", table, share=0.1, ledger=ledger)
+    assert told.value.__cause__ is None and isinstance(told.value.__context__, LedgerError)
+    assert told.value.__context__.__context__ is None, "a fault of the codec holds what it could not write"
+    assert [step["state"] for step in ledger.history()] == ["no answer"]
+    assert ledger.verify().problems == ()
 
 
 def test_a_table_must_be_registered(ledger):
@@ -315,7 +358,9 @@ def test_a_table_that_changes_while_it_is_open_is_noticed(tmp_path):
     import pyarrow.parquet as pq
 
     def write(ids, levels):
-        pq.write_table(pa.table({"id": ids, "x": [1.0, 2.0, 3.0], "level": levels}), tmp_path / "people.parquet")
+        pq.write_table(
+            pa.table({"id": ids, "x": [1.0, 2.0, 3.0], "level": levels}), tmp_path / "people.parquet"
+        )
 
     ledger = Ledger(tmp_path / "accord.db", KEY)
     write([1, 2, 3], [1.0, 1.0, 2.0])
@@ -337,7 +382,9 @@ def test_a_table_that_changes_while_it_is_open_is_noticed(tmp_path):
 
 def test_a_relation_is_matched_person_by_person(ledger):
     """Its rows are streamed into accord's own connection, where what people have left can stand beside them."""
-    relation = duckdb.connect().from_arrow(pa.table({"id": [1, 2, 3], "x": [1.0, 2.0, 3.0], "level": [1.0, 1.0, 1.0]}))
+    relation = duckdb.connect().from_arrow(
+        pa.table({"id": [1, 2, 3], "x": [1.0, 2.0, 3.0], "level": [1.0, 1.0, 1.0]})
+    )
     table = accord.table(relation, epsilon="level", user="id")
     ledger.register(table, "relation")
     spend(ledger, table, 0.1)
@@ -352,7 +399,10 @@ def test_a_relation_is_matched_person_by_person(ledger):
 def test_a_plan_must_be_for_these_levels_or_for_what_is_left_now(ledger):
     table, other = opened({1: 1.0, 2: 2.0}), opened({1: 1.0, 2: 2.0, 3: 2.0})
     ledger.register(table, "people")
-    words = (r"made for other levels than this table has, or what is left has changed since\. Plan again", r"share=…")
+    words = (
+        r"made for other levels than this table has, or what is left has changed since\. Plan again",
+        r"share=…",
+    )
     strange = other.plan(MEAN, "minimum", 0.1)
     with refused(ledger, PlanError, *words):
         table.release(strange, ledger=ledger)
@@ -378,9 +428,13 @@ def test_a_plan_that_was_tampered_with(ledger):
     ledger.register(table, "people")
     plan = table.plan(MEAN, "minimum", 0.1)
     for charge in (-1, MICRO + 1):
-        forged = replace(plan, calibration=replace(plan.calibration, charges=plan.calibration.charges * 0 + charge))
+        forged = plan.with_choice(
+            calibration=replace(plan.calibration, charges=plan.calibration.charges * 0 + charge)
+        )
         with refused(
-            ledger, PlanError, "the plan charges people more than their level, or less than nothing.*Plan again"
+            ledger,
+            PlanError,
+            "the plan charges people more than their level, or less than nothing.*Plan again",
         ):
             table.release(forged, ledger=ledger)
 
@@ -389,18 +443,16 @@ def test_neighbors_must_be_the_same_for_all(ledger):
     table = opened({1: 1.0})
     ledger.register(table, "people")
     plan = table.plan(MEAN, "minimum", 0.1)
-    with refused(ledger, PlanError, "the plan is for neighbors='add or remove', the table for 'replace'"):
-        table.release(replace(plan, neighbors="add or remove"), ledger=ledger)
+    with refused(ledger, PlanError, "the plan is for neighbors='add-remove', the table for 'replace'"):
+        table.release(replace(plan, relation=ADD_REMOVE), ledger=ledger)
     other = opened({1: 1.0, 2: 1.0})
-    other.neighbors = "add or remove"  # accord.table offers no other yet
-    words = (
-        r"kept for neighbors='replace', and this is for 'add or remove'\. Their charges do not add up: use two ledgers"
-    )
+    other.neighbors = "add-remove"
+    words = r"kept for neighbors='replace', and this is for 'add-remove'\. Their charges do not add up: use two ledgers"
     with refused(ledger, LedgerError, words):
         ledger.register(other, "others")
-    table.neighbors = "add or remove"
+    table.neighbors = "add-remove"
     with refused(ledger, LedgerError, words):
-        table.release(replace(plan, neighbors="add or remove"), ledger=ledger)
+        table.release(replace(plan, relation=ADD_REMOVE), ledger=ledger)
 
 
 # --- opening ----------------------------------------------------------------------------------------------------------------
@@ -409,7 +461,10 @@ def test_neighbors_must_be_the_same_for_all(ledger):
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        (":memory:", r"cannot keep a ledger in ':memory:'\. Give a file such as 'accord\.db', or 'postgresql://…'"),
+        (
+            ":memory:",
+            r"cannot keep a ledger in ':memory:'\. Give a file such as 'accord\.db', or 'postgresql://…'",
+        ),
         ("", r"cannot keep a ledger in ''"),
         ("sqlite://:memory:", "cannot keep a ledger in 'sqlite://…'"),
         (f"mysql://me:{SECRET}@host/base", "cannot keep a ledger in 'mysql://…'"),
@@ -451,7 +506,8 @@ def test_a_file_that_is_not_a_database(tmp_path):
     path.write_text("id,level\n" + "1,0.5\n" * 1000)
     before = path.read_bytes()
     with pytest.raises(
-        LedgerError, match=r"cannot use the ledger '.*people\.csv': it is not a SQLite database\. Name another file"
+        LedgerError,
+        match=r"cannot use the ledger '.*people\.csv': it is not a SQLite database\. Name another file",
     ):
         Ledger(path, KEY)
     assert path.read_bytes() == before
@@ -462,7 +518,9 @@ def test_the_database_of_another_program(tmp_path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE mine (x)")
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"other\.db' is not a ledger of accord\. Name another, or make one"):
+    with pytest.raises(
+        LedgerError, match=r"other\.db' is not a ledger of accord\. Name another, or make one"
+    ):
         Ledger(path, KEY)
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["other.db"]
 
@@ -480,9 +538,11 @@ def test_a_damaged_database(tmp_path):
 
 def test_a_ledger_of_a_newer_version(url):
     ledger = Ledger(url, KEY)
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run("UPDATE accord_meta SET value = '99' WHERE name = 'schema'")
-    with pytest.raises(LedgerError, match=r"is of version 99, and this accord knows 1\. Install a newer accord"):
+    with pytest.raises(
+        LedgerError, match=r"is of version 99, and this accord knows 1\. Install a newer accord"
+    ):
         Ledger(url, KEY)
 
 
@@ -491,7 +551,7 @@ def test_a_ledger_of_a_newer_version(url):
 )
 def test_a_ledger_that_does_not_say_its_version(url, change):
     ledger = Ledger(url, KEY)
-    with ledger._store.write() as db:
+    with ledger.books.store.write() as db:
         db.run(change)
     with pytest.raises(
         LedgerError, match=r"damaged: it does not say which version it is of\. Restore it from a backup"
@@ -503,7 +563,9 @@ def test_a_ledger_that_does_not_say_its_version(url, change):
 
 
 def test_a_key_that_is_too_short(url, tmp_path):
-    with pytest.raises(LedgerError, match=r"key is too short\. Give a text of at least 16 characters") as told:
+    with pytest.raises(
+        LedgerError, match=r"key is too short\. Give a text of at least 16 characters"
+    ) as told:
         Ledger(url, "too short")
     assert "'too short'" not in str(told.value) and list(tmp_path.iterdir()) == []
 
@@ -524,7 +586,11 @@ def test_a_wrong_key_file(tmp_path):
     right = (tmp_path / "accord.db.key").read_text()
     (tmp_path / "accord.db.key").write_text(OTHER)
     again = Ledger(tmp_path / "accord.db")
-    for call in (lambda: spend(again, table, 0.1), lambda: again.register(table, "x"), lambda: again.remaining(table)):
+    for call in (
+        lambda: spend(again, table, 0.1),
+        lambda: again.register(table, "x"),
+        lambda: again.remaining(table),
+    ):
         with refused(ledger, LedgerError, "not the key that the ledger .* was made with"):
             call()
     assert not again.verify().sealed and again.verify().problems == (), "looking at it takes no key"
@@ -542,7 +608,11 @@ def test_a_missing_key_file(tmp_path):
     ledger.register(table, "people")
     (tmp_path / "accord.db.key").rename(tmp_path / "elsewhere")
     again = Ledger(tmp_path / "accord.db")
-    for call in (lambda: spend(again, table, 0.1), lambda: again.register(table, "x"), lambda: again.remaining(table)):
+    for call in (
+        lambda: spend(again, table, 0.1),
+        lambda: again.register(table, "x"),
+        lambda: again.remaining(table),
+    ):
         with refused(
             ledger,
             LedgerError,
@@ -559,7 +629,9 @@ def test_a_key_whose_ledger_is_gone(tmp_path):
     key = (tmp_path / "accord.db.key").read_text()
     (tmp_path / "accord.db").unlink()
     for _ in range(2):
-        with pytest.raises(LedgerError, match=r"there is a key '.*', but its ledger '.*' is gone.*whole budget again"):
+        with pytest.raises(
+            LedgerError, match=r"there is a key '.*', but its ledger '.*' is gone.*whole budget again"
+        ):
             Ledger(tmp_path / "accord.db")
     assert (tmp_path / "accord.db.key").read_text() == key
 
@@ -571,7 +643,9 @@ def test_the_key_of_a_ledger_in_postgres(postgres_url, monkeypatch):
     with pytest.raises(LedgerError, match=words):
         Ledger(postgres_url)
     with psycopg.connect(postgres_url) as connection:
-        assert connection.execute("SELECT COUNT(*) FROM pg_tables WHERE tablename LIKE 'accord%'").fetchone() == (0,)
+        assert connection.execute(
+            "SELECT COUNT(*) FROM pg_tables WHERE tablename LIKE 'accord%'"
+        ).fetchone() == (0,)
     monkeypatch.setenv("ACCORD_LEDGER_KEY", KEY)
     ledger, table = Ledger(postgres_url), opened({1: 1.0})
     ledger.register(table, "people")
@@ -631,10 +705,12 @@ def test_a_postgres_ledger_that_another_process_holds(postgres_url, monkeypatch)
     monkeypatch.setattr(store, "PATIENCE", 0.1)
     ledger, table = Ledger(postgres_url, KEY), opened({1: 1.0})
     ledger.register(table, "people")
-    with psycopg.connect(postgres_url) as connection, ledger._store.write():
+    with psycopg.connect(postgres_url) as connection, ledger.books.store.write():
         waits = connection.execute("SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND granted")
         assert waits.fetchone() == (1,)
-        with refused(ledger, LedgerError, r"another process has held it for 0\.1 seconds\. Try again when it is done"):
+        with refused(
+            ledger, LedgerError, r"another process has held it for 0\.1 seconds\. Try again when it is done"
+        ):
             spend(ledger, table, 0.1)
     spend(ledger, table, 0.1)
 
@@ -668,7 +744,10 @@ def test_a_sqlite_file_that_may_only_be_read(protected, tmp_path_factory):
     for path in (folder, *folder.parents[:3]):
         if os.geteuid() == 0 and path.stat().st_uid == 0 and str(path).startswith("/tmp/"):
             path.chmod(0o755)
-    ledger, table = Ledger(folder / "accord.db", KEY), accord.table({"id": [1], "x": [1.0]}, epsilon=1.0, user="id")
+    ledger, table = (
+        Ledger(folder / "accord.db", KEY),
+        accord.table({"id": [1], "x": [1.0]}, epsilon=1.0, user="id"),
+    )
     ledger.register(table, "people")
     with closing(sqlite3.connect(folder / "accord.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -765,7 +844,9 @@ def test_a_wrong_password_and_a_user_without_rights(role, postgres_url):
         Ledger(address.format(wrong), KEY)
     assert wrong not in whole(told.value)
     with refused(
-        ledger, LedgerError, r"this user may not do that\. Grant the right to create, read and write its tables"
+        ledger,
+        LedgerError,
+        r"this user may not do that\. Grant the right to create, read and write its tables",
     ) as told:
         Ledger(address.format(SECRET), KEY)
     assert SECRET not in whole(told.value)
@@ -801,15 +882,17 @@ def test_a_server_that_goes_away(before, left, kinds, postgres_url, monkeypatch)
     """Before the charge is booked, nothing is charged; afterwards the charge stands, without an answer."""
     ledger, table = Ledger(postgres_url, KEY), opened({1: 1.0})
     ledger.register(table, "people")
-    append = Ledger._append
+    append = Books.append
 
     def cut(self, db, kind, content):
         if kind == before:
             with psycopg.connect(postgres_url, autocommit=True) as connection:
-                connection.execute("SELECT pg_terminate_backend(%s, 5000)", db.rows("SELECT pg_backend_pid()")[0])
+                connection.execute(
+                    "SELECT pg_terminate_backend(%s, 5000)", db.rows("SELECT pg_backend_pid()")[0]
+                )
         return append(self, db, kind, content)
 
-    monkeypatch.setattr(Ledger, "_append", cut)
+    monkeypatch.setattr(Books, "append", cut)
     with pytest.raises(LedgerError, match=r"the server cannot be reached or has gone"):
         spend(ledger, table, 0.1)
     monkeypatch.undo()
@@ -820,7 +903,9 @@ def test_a_server_that_goes_away(before, left, kinds, postgres_url, monkeypatch)
 
 def test_no_psycopg(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(LedgerError, match=r"a ledger in PostgreSQL needs psycopg\. Install accord\[postgres\]"):
+    with pytest.raises(
+        LedgerError, match=r"a ledger in PostgreSQL needs psycopg\. Install accord\[postgres\]"
+    ):
         Ledger("postgresql://localhost/base", KEY)
 
 
@@ -831,10 +916,10 @@ def test_the_database_itself_refuses_to_overcharge(url, monkeypatch):
     monkeypatch.setattr(store, "PATIENCE", 0.5)
     with (
         refused(ledger, LedgerError, "somebody would be charged more than they allow") as told,
-        ledger._store.write() as db,
+        ledger.books.store.write() as db,
     ):
         db.run("UPDATE accord_cohort SET spent = allowed + 1")
-    with ledger._store.write() as again:
+    with ledger.books.store.write() as again:
         assert [again.charge(np.array([1]), np.array([charge])) for charge in (MICRO + 1, 0, -1)] == [0, 0, 0]
     assert ledger.remaining(table).levels == (1.0,)
     assert told.value.__traceback__ and db, "both were kept until here"

@@ -54,7 +54,12 @@ def in_memory(cell, shown):
     kind = next((name for name in ("regression", "rows") if cell.statistic.startswith(name)), "mean")
     held = memory(cell.neighbors, cell.modifier, kind)
     return accord.Table(
-        held._engine, held._levels, shown.table.get("user"), held.neighbors, held.level_column, held._roster
+        held.reader.engine,
+        held.reader.levels,
+        shown.table.get("user"),
+        held.neighbors,
+        held.level_column,
+        held.reader.roster,
     )
 
 
@@ -75,22 +80,21 @@ def numbers(value):
 def intervals(ends):
     """All intervals of an answer."""
     if isinstance(ends, dict | list):
-        return [pair for entry in (ends.values() if isinstance(ends, dict) else ends) for pair in intervals(entry)]
+        return [
+            pair for entry in (ends.values() if isinstance(ends, dict) else ends) for pair in intervals(entry)
+        ]
     return [ends]
 
 
 def answers(made):
     """The releases of which one consists."""
-    if isinstance(made, accord.WorkloadRelease):
-        return list(made.releases)
-    if isinstance(made, accord.GroupedRelease):
-        return [one for one in made.releases.values() if one is not None]
-    return [made]
+    return list(made.parts)
 
 
 def within(charges, share):
     return all(
-        level == inf or Fraction(repr(charge)) <= Fraction(repr(level)) * share for level, charge in charges.items()
+        level == inf or Fraction(repr(charge)) <= Fraction(repr(level)) * share
+        for level, charge in charges.items()
     )
 
 
@@ -108,7 +112,7 @@ def holds(cell, made, shown):
             continue
         assert isfinite(one.rmse) and one.rmse >= 0, cell
         assert all(low <= high for low, high in intervals(one.interval(0.9))), cell
-    if isinstance(made, accord.WorkloadRelease):
+    if made.plan.is_workload:
         assert within(made.charges, share), cell
     json.dumps(made.receipt())
     assert str(made)
@@ -197,7 +201,12 @@ def test_postgresql(postgres_url, books):
         arrays = {c: np.asarray(values) for c, values in shown.columns.items()}
         types = {c: (kinds.get(values.dtype.kind, "text"), None) for c, values in arrays.items()}
         make(postgres_url, name, types)
-        fill(postgres_url, name, types, list(zip(*(values.tolist() for values in arrays.values()), strict=True)))
+        fill(
+            postgres_url,
+            name,
+            types,
+            list(zip(*(values.tolist() for values in arrays.values()), strict=True)),
+        )
         return offered.opened(shown, at(postgres_url, name))
 
     elsewhere("postgresql", 60, opened, books)
@@ -221,12 +230,12 @@ class Watched:
 
     def __init__(self, engine, private):
         self._engine, self.read = engine, []
-        self._private = re.compile(rf"\b({'|'.join(engine.sql.column(name) for name in private)})\b")
+        self._private = re.compile(rf"\b({'|'.join(engine.dialect.column(name) for name in private)})\b")
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
 
-    def fetch(self, sql, wide=None):
+    def fetch(self, sql, wide=()):
         asked = sql.replace(self._engine.source, "")  # which names all columns, in some engines
         if self._private.search(asked):
             self.read.append(sql)
@@ -242,9 +251,9 @@ class Watched:
 
 
 def watched(table, private):
-    return accord.Table(
-        Watched(table._engine, private), table._levels, table.user, table.neighbors, table.level_column, table._roster
-    )
+    reader = table.reader
+    engine = Watched(reader.engine, private)
+    return accord.Table(engine, reader.levels, table.user, table.neighbors, table.level_column, reader.roster)
 
 
 def refuses(cell, table, ledger):
@@ -262,7 +271,7 @@ def refuses(cell, table, ledger):
         else:
             offered.answered(shown, people, ledger, budget)
     assert cell.reason in str(refusal.value), cell
-    assert people._engine.read == [], cell
+    assert people.reader.engine.read == [], cell
     assert (ledger.entries(), ledger.accounts()) == before, cell
 
 
@@ -275,7 +284,7 @@ def refused(cells, books):
             assert str(unknown) == cell.reason
             asked = offered.MODIFIERS[cell.modifier].of or {"mechanism": cell.mechanism}
             with pytest.raises(TypeError, match="unexpected keyword"):
-                signature(offered._function(cell.statistic)).bind_partial(**asked)
+                signature(offered.function_of(cell.statistic)).bind_partial(**asked)
             continue
         needs_its_own = shown.ledger != "none" and cell.neighbors == "replace"
         refuses(cell, in_memory(cell, shown), books() if needs_its_own else ledger)
@@ -294,14 +303,16 @@ def test_all_that_is_refused_costs_nothing(statistic, books):
 
 def test_a_reading_would_be_seen():
     """The watch is no good if nothing moves it."""
-    for cell in offered.cells(mechanism="minimum", neighbors="replace", modifier="many rows", engine="duckdb"):
+    for cell in offered.cells(
+        mechanism="minimum", neighbors="replace", modifier="many rows", engine="duckdb"
+    ):
         if cell.offered:
             shown = offered.example(cell)
             table = watched(in_memory(cell, shown), ("x", "z", "g", "m"))
             table.spec()
-            assert table._engine.read == []
+            assert table.reader.engine.read == []
             offered.answered(shown, table)
-            assert table._engine.read or shown.query.columns == (), cell
+            assert table.reader.engine.read or shown.query.columns == (), cell
 
 
 # ---- the matrix ------------------------------------------------------------------------------------------------------
@@ -313,12 +324,18 @@ def test_the_page_is_what_the_code_says():
 
 def test_every_question_and_mechanism_is_in_the_matrix():
     functions = [getattr(accord, name) for name in accord.__all__ if callable(getattr(accord, name))]
-    asking = {f.__name__ for f in functions if getattr(f, "__annotations__", {}).get("return") in ("Query", "Workload")}
+    asking = {
+        f.__name__
+        for f in functions
+        if getattr(f, "__annotations__", {}).get("return") in ("Query", "Workload")
+    }
     asked = {name for name in asking if any(name in statistic.split(" ")[0] for statistic in STATISTICS)}
     assert asked == asking >= {"mean", "regression", "workload"}
     assert {m.name for m in accord.mechanisms.ALL} | {"auto"} == set(offered.MECHANISMS)
     for mechanism in offered.MECHANISMS:
-        assert any(cell.offered for cell in offered.cells(mechanism=mechanism, modifier="none", engine="duckdb"))
+        assert any(
+            cell.offered for cell in offered.cells(mechanism=mechanism, modifier="none", engine="duckdb")
+        )
 
 
 def test_an_unknown_name_is_refused():

@@ -26,8 +26,8 @@ import accord
 from accord.budget import PUBLIC
 from accord.errors import QueryError, SourceError, SpecError
 from accord.lab.audit import reference
+from accord.lab.audit.agreement import integers
 from accord.mechanisms.sample import SURE
-from accord.statistics import Additive, Grouped
 
 TYPES = {
     "id": ("text", pa.string()),
@@ -197,23 +197,6 @@ def spec_in_accord(spec):
     return levels, spec.opted_out
 
 
-def summaries(table, query, each=False):
-    """What accord reads for a plan: for each group {level: {output: amount}}, without zeros."""
-    levels = [level_in_reference(micro) for micro in table.spec().micro.tolist()]
-    made = []
-    for summary in table._summaries(query, by_cell=each):
-        sums = {}
-        asked = query.query if isinstance(query, Grouped) else query
-        outputs = asked.integers(summary.output) if each and isinstance(asked, Additive) else summary.output
-        entries = (column.tolist() for column in (summary.level, outputs, summary.amount))
-        for level, output, amount in zip(*entries, strict=True):
-            row = sums.setdefault(levels[level], {})
-            row[output] = row.get(output, 0) + amount
-        rows = {level: {k: a for k, a in row.items() if a} for level, row in sums.items()}
-        made.append({level: row for level, row in rows.items() if row})
-    return made
-
-
 def opened_in_accord(source, opened):
     how = OPENED[opened]
     roster = {"roster": accord.Spec.from_groups(ROSTER)} if "neighbors" in how else {}
@@ -255,9 +238,9 @@ def expected(name, seed, opened, kept=as_typed):
 
 @cache
 def planned(name, opened):
-    """The question as a plan answers it: that depends on nobody."""
+    """A plan for the question: what it adds noise to depends on nobody."""
     question = dict(questions(opened))[name]
-    return accord.plan(ANYBODY, in_accord(question), neighbors=neighbors_of(opened)).query
+    return accord.plan(ANYBODY, in_accord(question), neighbors=neighbors_of(opened))
 
 
 def differences(source, seed, opened, kept=as_typed, only=lambda place: True):
@@ -265,7 +248,7 @@ def differences(source, seed, opened, kept=as_typed, only=lambda place: True):
     spec, table = reference.spec(people_of(seed, opened, kept)), opened_in_accord(source, opened)
     found = [] if "neighbors" in OPENED[opened] or spec_in_accord(table.spec()) == spec else ["spec"]
     for place, (name, _) in enumerate(questions(opened)):
-        if only(place) and summaries(table, planned(name, opened)) != expected(name, seed, opened, kept):
+        if only(place) and integers(table, planned(name, opened)) != expected(name, seed, opened, kept):
             found.append(name)
     return found
 
@@ -378,9 +361,9 @@ def test_how_many_people_have_each_integer(opened):
     for name in ("mean", "sum", "sum from above zero", "sum of those who have one", "edges", "median"):
         for part in ("everyone", "where") if "mean" not in name else ("everyone",):
             question = STATISTICS[name] | PARTS[part]
-            query = accord.plan(ANYBODY, in_accord(question), neighbors=neighbors).query
+            plan = accord.plan(ANYBODY, in_accord(question), neighbors=neighbors)
             expected = reference.summary(question, people, neighbors, each=True)
-            assert summaries(table, query, each=True) == expected
+            assert integers(table, plan, by_cell=True) == expected
 
 
 @pytest.mark.parametrize("user", [None, "k"])
@@ -397,12 +380,12 @@ def test_public_groups(user, missing):
         "membership": "public",
     }
     inner, groups = reference.public_groups(question, reference.people(rows, epsilon="e", user=user))
-    tables = accord.table(arrow(rows), epsilon="e", user=user)._groups(in_accord(question).part)
+    tables = accord.table(arrow(rows), epsilon="e", user=user).groups(in_accord(question).part)
     assert len(groups) == len(tables) == 2
-    query = accord.plan(ANYBODY, in_accord(inner)).query
+    plan = accord.plan(ANYBODY, in_accord(inner))
     for people, table in zip(groups, tables.values(), strict=True):
         assert people and spec_in_accord(table.spec()) == reference.spec(people)
-        assert summaries(table, query) == reference.summary(inner, people)
+        assert integers(table, plan) == reference.summary(inner, people)
 
 
 def test_nobody_is_in_two_public_groups():
@@ -443,7 +426,8 @@ def test_cells_at_every_half_step(low, step, cells):
         people = reference.people(rows, epsilon="e", user=user)
         table = accord.table(source, epsilon="e", user=user)
         for question in asking:
-            assert summaries(table, in_accord(question)) == reference.summary(question, people), question
+            plan = accord.plan(ANYBODY, in_accord(question))
+            assert integers(table, plan) == reference.summary(question, people), question
 
 
 # ---- refusals
@@ -558,7 +542,7 @@ def test_chances_are_not_above_the_exact_ones(neighbors):
                 made, counts = plan.calibration, reference.times(question, neighbors)
                 for level, kept in zip(spec.micro.tolist(), made.keep.tolist(), strict=True):
                     able = reference.most_charge(level_in_reference(level), share, counts)
-                    low, high = reference.chance(able, level_in_reference(made.t), made.neighbors)
+                    low, high = reference.chance(able, level_in_reference(made.t), plan.target.relation.name)
                     assert low - Fraction(3, 10**9) * low - Fraction(1, SURE) <= Fraction(kept, SURE) <= high
 
 
@@ -621,7 +605,7 @@ def test_a_mistake_is_seen(mistake):
         for name, question in questions(opened):
             found = module.summary(question, people, neighbors_of(opened))
             if found != expected(name, 1, opened):
-                assert summaries(table, planned(name, opened)) == expected(name, 1, opened)
+                assert integers(table, planned(name, opened)) == expected(name, 1, opened)
                 return
     pytest.fail("nothing shows it")
 

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from engines.test_postgres import at, fill, integers, make
+from engines.test_postgres import at, fill, make
 from strategies import HOSTILE
 
 import accord
 from accord.lab.audit.laws import Words
-from accord.release import _by_row
+from accord.ledger import charging
 
 NAMES = tuple({name.lower(): name for name in HOSTILE if len(name) < 50}.values())
 ROLES = ("id", "e", "x", "z", "g", "m")
@@ -65,6 +65,11 @@ def questions(names):
     }
 
 
+def integers(table, query):
+    """What is read for a question: for each group the sums of each level."""
+    return [(s.people.tolist(), s.outputs, list(s.rows())) for s in table.reader.summaries(query)]
+
+
 def seen(table, names, only=None):
     """What every question reads, of everyone and of who is kept by chance."""
     result = {"spec": table.spec().fingerprint}
@@ -72,15 +77,15 @@ def seen(table, names, only=None):
         if only is not None and name not in only:
             continue
         if name == "public group":
-            groups = table._groups(query.part).values()
+            groups = table.groups(query.part).values()
             result[name] = [(group.spec().fingerprint, integers(group, query.query)) for group in groups]
             continue
         result[name] = integers(table, query)
-        plan = table.plan(query, "sample") if name == "regression" and table.lends else None
-        if plan is not None and _by_row(plan):
+        plan = table.plan(query, "sample") if name == "regression" and table.reader.lends else None
+        if plan is not None and plan.keeps_rows:
             chances = plan.calibration.keep
             words = Words(np.full(PEOPLE, int(np.sort(chances)[chances.size // 2]), dtype=np.uint64))
-            (summary,) = table._summaries(plan.query, thinning=(chances, words))
+            (summary,) = table.reader.summaries(plan.query, thinning=(chances, words))
             result["kept"] = list(summary.rows())
     return result
 
@@ -130,10 +135,10 @@ def test_what_a_ledger_says_is_left_person_by_person(tmp_path):
         query = questions(names)["regression"]
         half.release(accord.mean(names["x"], (0, 100)), "proportional", share=0.5, ledger=ledger)
         plan = accord.plan(ledger.remaining(table), query, "sample", 0.5, t=0.2)
-        left = ledger._reserve(table, plan).left
+        left = charging.reserve(ledger.books, table, plan).remaining
         assert left.by_person is not None
         words = Words(np.full(PEOPLE, 2**62, dtype=np.uint64))
-        (summary,) = table._summaries(plan.query, left, thinning=(plan.calibration.keep, words))
+        (summary,) = table.reader.summaries(plan.query, left, thinning=(plan.calibration.keep, words))
         found = list(summary.rows())
         right = right or found
         assert found == right and 0 < sum(row[-1] for row in found) < PEOPLE
@@ -146,10 +151,16 @@ def test_in_postgresql(postgres_url):
     for names in rotations(12):
         table = columns(names)
         types = {
-            name: ("bigint" if values.dtype.kind == "i" else "double precision", None) for name, values in table.items()
+            name: ("bigint" if values.dtype.kind == "i" else "double precision", None)
+            for name, values in table.items()
         }
         make(postgres_url, "people", types)
-        fill(postgres_url, "people", types, list(zip(*(values.tolist() for values in table.values()), strict=True)))
+        fill(
+            postgres_url,
+            "people",
+            types,
+            list(zip(*(values.tolist() for values in table.values()), strict=True)),
+        )
         people = accord.table(at(postgres_url, "people"), epsilon=names["e"], user=names["id"])
         assert seen(people, names) == right
 

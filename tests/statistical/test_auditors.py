@@ -83,7 +83,10 @@ def test_no_claim_is_refuted_and_half_of_it_would_be(statistic, neighbors):
     refuted = sum(f.best > f.pair.claim / 2 for f in found)
     least, every = REFUTED[statistic, neighbors]
     assert refuted >= least and len(found) == every
-    if statistic in ("median", "max"):  # whose tiny tables lose little of the claim: half of what this pair loses
+    if statistic in (
+        "median",
+        "max",
+    ):  # whose tiny tables lose little of the claim: half of what this pair loses
         assert all(f.best > f.pair.exact / 2 for f in found if f.pair.exact > SHOWS)
 
 
@@ -117,7 +120,9 @@ def test_a_planted_bug_is_refuted(monkeypatch):
 
 def test_the_page_has_every_mechanism_and_no_bound_above_its_claim():
     text = DOCS.read_text("utf-8").split("## Published auditors")[1]
-    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\|.*\|$", text, re.MULTILINE)]
+    rows = [
+        [cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\|.*\|$", text, re.MULTILINE)
+    ]
     rows = [row for row in rows if row[0] in {m.name for m in ALL}]
     assert {row[0] for row in rows} == {m.name for m in ALL}
     assert {row[1] for row in rows} == set(ASKED) and {row[2] for row in rows} == set(NEIGHBORS)

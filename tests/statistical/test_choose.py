@@ -137,14 +137,18 @@ def opendp():
 
     def draws(name, factor=1.0, measure=None, size=10_000):
         scores, scale, _ = VECTORS[name]
-        choose = dp.m.make_noisy_max(*space, measure or dp.zero_concentrated_divergence(), scale=scale * factor)
+        choose = dp.m.make_noisy_max(
+            *space, measure or dp.zero_concentrated_divergence(), scale=scale * factor
+        )
         values = scores.tolist()
         return np.array([choose(values) for _ in range(size)])
 
     return draws
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=together(name)) for name in ("two", "ties", "slow fall")])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=together(name)) for name in ("two", "ties", "slow fall")]
+)
 def test_opendp_chooses_the_same(opendp, name):
     assert alike(name, drawn(name), opendp(name))
 
@@ -191,7 +195,7 @@ def by_weight(monkeypatch, exponents, counts, number):
     bits, seen = Bits(number), {}
 
     def watch(frame, event, arg):
-        if frame.f_code is not noise._by_weight.__code__:
+        if frame.f_code is not noise.by_weight.__code__:
             return None
         if event == "return":
             seen.update(frame.f_locals)
@@ -202,7 +206,7 @@ def by_weight(monkeypatch, exponents, counts, number):
         patched.setattr(noise.secrets, "randbits", bits)
         sys.settrace(watch)
         try:
-            k = noise._by_weight(np.array(exponents), np.array(counts))
+            k = noise.by_weight(np.array(exponents), np.array(counts))
         finally:
             sys.settrace(before)
     return k, bits.calls, seen
@@ -282,14 +286,14 @@ def test_a_member_of_the_whole_part_is_taken_uniformly_and_kept_by_its_rest(monk
         asked = []
         members = [i for i, g in enumerate(gaps) if g // scale == wholes[k]]
         coins = iter([False, True])
-        monkeypatch.setattr(noise, "_by_weight", lambda exponents, counts, k=k: k)
+        monkeypatch.setattr(noise, "by_weight", lambda exponents, counts, k=k: k)
         monkeypatch.setattr(noise.secrets, "randbelow", lambda n: n - 1)
 
         def coin(a, b, asked=asked, coins=coins):
             asked.append((a, b))
             return next(coins)
 
-        monkeypatch.setattr(noise, "_exp_coin", coin)
+        monkeypatch.setattr(noise, "exp_coin", coin)
         assert noise.SECURE.choose(scores, scale) == members[-1]
         assert asked == [(gaps[members[-1]] % scale, scale)] * 2
 
@@ -300,9 +304,9 @@ def point_by_point(scores, scale):
     wholes = gaps // scale
     exponents, counts = np.unique(wholes, return_counts=True)
     while True:
-        members = np.flatnonzero(wholes == exponents[noise._by_weight(exponents, counts)])
+        members = np.flatnonzero(wholes == exponents[noise.by_weight(exponents, counts)])
         index = int(members[noise.secrets.randbelow(members.size)])
-        if noise._exp_coin(int(gaps[index]) % scale, scale):
+        if noise.exp_coin(int(gaps[index]) % scale, scale):
             return index
 
 

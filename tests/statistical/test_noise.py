@@ -23,7 +23,8 @@ ALPHA = 1e-9
 DRAWS = 400_000
 SCALES = [Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(50), Fraction(10**6 * 2**20)]
 TOGETHER = [  # in one process, so that draws are made once
-    pytest.param(scale, id=str(scale), marks=pytest.mark.xdist_group(f"noise of scale {scale}")) for scale in SCALES
+    pytest.param(scale, id=str(scale), marks=pytest.mark.xdist_group(f"noise of scale {scale}"))
+    for scale in SCALES
 ]
 by_scale = pytest.mark.parametrize("scale", TOGETHER)
 
@@ -173,7 +174,7 @@ def test_the_coin_is_exact(monkeypatch, a, b):
             return 0 if low else n - 1
 
         monkeypatch.setattr(noise.secrets, "randbelow", below)
-        if noise._exp_coin(a, b) and len(way) == heads + 1:
+        if noise.exp_coin(a, b) and len(way) == heads + 1:
             shown += prod(way)
     assert float(shown) == pytest.approx(exp(-a / b), rel=1e-15)
 
@@ -205,7 +206,9 @@ def test_the_noise_cannot_be_seeded():
 
 def test_the_noise_knows_no_other_randomness():
     nodes = list(ast.walk(ast.parse(inspect.getsource(noise))))
-    imports = {name.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    imports = {
+        name.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for name in node.names
+    }
     imports |= {str(node.module).split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom)}
     assert "secrets" in imports
     assert not imports & {"random", "os", "uuid", "scipy"}

@@ -15,8 +15,7 @@ import pytest
 
 import accord
 from accord.budget import to_micro
-from accord.mechanisms import ALL
-from accord.summary import Summary
+from accord.people.summary import Summary
 
 N, DATASETS = 1001, 60
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -75,15 +74,14 @@ class Recording:
 def laws(plan, summary):
     """The probabilities of all points, for each choice."""
     noise = Recording()
-    way = next(m for m in ALL if m.name == plan.mechanism).way(plan.query)
-    way.answer(summary, plan.calibration, plan.query, noise)
-    assert all(law.size == plan.query.points for law in noise.laws)
+    plan.method.answer(summary, plan.calibration, plan.target, noise)
+    assert all(law.size == plan.target.points for law in noise.laws)
     return noise.laws
 
 
 def squared_errors(plan, summary, cells):
     """Expected squared error of the median: of the value, and in percentile points."""
-    k, found = np.arange(plan.query.points, dtype=np.float64), laws(plan, summary)
+    k, found = np.arange(plan.target.points, dtype=np.float64), laws(plan, summary)
     truth = np.sort(cells)[N // 2]
     people = np.bincount(cells, minlength=k.size)
     up_to = np.cumsum(people)
@@ -98,7 +96,8 @@ def squared_errors(plan, summary, cells):
         value = (weights @ means - truth) ** 2 + weights**2 @ variances
         random = np.random.default_rng(int(cells.sum()))
         points = sum(
-            w * np.searchsorted(np.cumsum(law), random.random(400)) for w, law in zip(weights, found, strict=True)
+            w * np.searchsorted(np.cumsum(law), random.random(400))
+            for w, law in zip(weights, found, strict=True)
         )
         percentile = (off[np.clip(np.rint(points).astype(int), 0, k.size - 1)] ** 2).mean()
     else:
@@ -118,8 +117,12 @@ def measured(name, mechanism):
     errors = []
     for _ in range(DATASETS):
         micro, values = random.permutation(levels), values_of(random)
-        cells = np.clip(np.rint((values - float(query.low)) / float(query.step)), 0, query.span).astype(np.int64)
-        entries, people = np.unique(np.searchsorted(spec.micro, micro) * query.points + cells, return_counts=True)
+        cells = np.clip(np.rint((values - float(query.low)) / float(query.step)), 0, query.cells).astype(
+            np.int64
+        )
+        entries, people = np.unique(
+            np.searchsorted(spec.micro, micro) * query.points + cells, return_counts=True
+        )
         summary = Summary(spec.people, query.points, entries // query.points, entries % query.points, people)
         errors.append(squared_errors(plan, summary, cells))
     value, percentile = np.sqrt(np.mean(errors, axis=0))
@@ -153,7 +156,9 @@ def test_far_better_where_levels_are_far_apart():
     """[J]'s specification: about 8 against 28; [F]'s with half of the people private at 0.01: pe lands anywhere."""
     assert measured("J", "rank")[0] == pytest.approx(8, abs=1)
     assert measured("J", "pe")[0] > 3 * measured("J", "rank")[0]
-    assert measured("F (0.01, 10), 50% private", "pe")[0] > 20 * measured("F (0.01, 10), 50% private", "rank")[0]
+    assert (
+        measured("F (0.01, 10), 50% private", "pe")[0] > 20 * measured("F (0.01, 10), 50% private", "rank")[0]
+    )
 
 
 def test_the_plan_sees_that_one_level_for_all_does_where_levels_are_close():

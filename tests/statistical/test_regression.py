@@ -12,12 +12,14 @@ import pytest
 import accord
 from accord.errors import QueryError
 from accord.noise import SECURE
-from accord.release import _answer
+from accord.release.answer import answer
 from accord.statistics.encoding import Q
 
 BOUNDS = {"age": (18, 100), "hours": (0, 80), "income": (0, 200_000)}
 REGIONS, OWNS = ["north", "south", "west"], [False, True]
-QUERY = accord.regression("income", ["age", "hours", "region", "owns"], BOUNDS, {"region": REGIONS, "owns": OWNS})
+QUERY = accord.regression(
+    "income", ["age", "hours", "region", "owns"], BOUNDS, {"region": REGIONS, "owns": OWNS}
+)
 
 
 def people(n, seed=0):
@@ -49,7 +51,9 @@ def coded(columns, query=QUERY, steps=True):
 
 
 def least_squares(design):
-    return np.linalg.lstsq(np.column_stack([np.ones(len(design)), design[:, :-1]]), design[:, -1], rcond=None)[0]
+    return np.linalg.lstsq(
+        np.column_stack([np.ones(len(design)), design[:, :-1]]), design[:, -1], rcond=None
+    )[0]
 
 
 def noiseless(columns, query):
@@ -64,8 +68,16 @@ def test_without_noise_it_is_least_squares():
     found = noiseless(columns, QUERY)
     assert found.scaled == pytest.approx(least_squares(coded(columns)), abs=1e-10)
     # in the user's own units, to the rounding of values
-    raw = [columns["age"], columns["hours"], columns["region"] == "south", columns["region"] == "west", columns["owns"]]
-    intercept, *slopes = np.linalg.lstsq(np.column_stack([np.ones(3_000), *raw]), columns["income"], rcond=None)[0]
+    raw = [
+        columns["age"],
+        columns["hours"],
+        columns["region"] == "south",
+        columns["region"] == "west",
+        columns["owns"],
+    ]
+    intercept, *slopes = np.linalg.lstsq(
+        np.column_stack([np.ones(3_000), *raw]), columns["income"], rcond=None
+    )[0]
     assert list(found.coefficients) == ["age", "hours", "region=south", "region=west", "owns=True"]
     widths = [82, 80, 1, 1, 1]
     for slope, expected, width in zip(found.coefficients.values(), slopes, widths, strict=True):
@@ -89,7 +101,9 @@ def test_without_noise_columns_that_hardly_vary_are_no_different(seed):
     n = 4_000
     columns = {"x": rng.normal(0.2, 0.04, n), "rare": rng.random(n) < 0.008, "z": rng.random(n)}
     columns["y"] = 0.8 * columns["x"] + 0.3 * columns["rare"] - 0.2 * columns["z"] + rng.normal(0, 0.05, n)
-    query = accord.regression("y", ["x", "rare", "z"], {"x": (-1, 1), "z": (0, 1), "y": (-2, 2)}, {"rare": OWNS})
+    query = accord.regression(
+        "y", ["x", "rare", "z"], {"x": (-1, 1), "z": (0, 1), "y": (-2, 2)}, {"rare": OWNS}
+    )
     assert noiseless(columns, query).scaled == pytest.approx(least_squares(coded(columns, query)), abs=1e-9)
 
 
@@ -106,7 +120,11 @@ def test_without_noise_many_designs_are_least_squares():
 
 def test_without_noise_collinear_columns_share_their_slope():
     columns = people(2_000)
-    columns |= {"again": columns["hours"], "constant": np.full(2_000, 3.0), "only": np.full(2_000, "a", dtype=object)}
+    columns |= {
+        "again": columns["hours"],
+        "constant": np.full(2_000, 3.0),
+        "only": np.full(2_000, "a", dtype=object),
+    }
     query = accord.regression(
         "income",
         ["age", "hours", "again", "constant", "only"],
@@ -143,9 +161,9 @@ def predictions_off(columns, query, mechanism, neighbors="replace", deals=4, dra
         dealt = {**columns, "e": rng.permutation(levels)}
         table = accord.table(dealt, epsilon="e", neighbors=neighbors, roster=roster)
         plan = table.plan(query, mechanism, t=t)
-        summary = None if mechanism == "sample" else table._summary(query)
+        summary = None if mechanism == "sample" else table.reader.summary(query)
         for _ in range(draws):
-            value = table.release(plan).value if summary is None else _answer(plan, summary, SECURE)
+            value = table.release(plan).value if summary is None else answer(plan, [summary], SECURE)[0]
             squares.append(np.mean((predictions(value, design) - truth) ** 2))
     assert predictions(value, design) == pytest.approx(value.predict(columns))
     return sqrt(np.mean(squares)), plan
@@ -183,9 +201,9 @@ def test_the_interval_holds_most_predictions():
     table = accord.table({**columns, "e": np.tile([0.1, 0.2, 0.5, 1.0], 2_000)}, epsilon="e")
     design = coded(columns, steps=False)[:, :-1]
     truth, plan = predictions(noiseless(columns, QUERY), design), table.plan(QUERY, "affine")
-    summary, held = table._summary(QUERY), []
+    summary, held = table.reader.summary(QUERY), []
     for _ in range(60):
-        made = accord.Release(plan, _answer(plan, summary, SECURE), None)
+        made = accord.Release(plan, answer(plan, [summary], SECURE)[0], None)
         low, high = made.interval(0.95)
         assert low == -high < 0
         held.append(np.mean(np.abs(predictions(made.value, design) - truth) <= high))
@@ -205,7 +223,9 @@ def test_of_few_people_only_the_mean_is_released(mechanism, neighbors):
     for _ in range(12):
         made = table.release(QUERY, mechanism)
         assert made.plan.calibration.mean_only
-        assert "the slopes would be noise: only the mean of the target is released" in made.plan.calibration.note
+        assert (
+            "the slopes would be noise: only the mean of the target is released" in made.plan.calibration.note
+        )
         assert made.value.note == "only the mean of the target: the slopes would be noise"
         assert set(made.value.coefficients.values()) == {0.0}
         values.append(made.value.intercept)
@@ -227,10 +247,12 @@ def test_the_mean_only_is_better_than_slopes_where_it_is_chosen():
     table = accord.table({**columns, "e": np.full(100, 0.5)}, epsilon="e")
     plan, truth, design = table.plan(QUERY, "minimum"), columns["income"], coded(columns, steps=False)[:, :-1]
     assert plan.calibration.mean_only
-    slopes = replace(plan, calibration=replace(plan.calibration, mean_only=False))
-    summary = table._summary(QUERY)
+    slopes = plan.with_choice(calibration=replace(plan.calibration, mean_only=False))
+    summary = table.reader.summary(QUERY)
     errors = [
-        np.mean([np.mean((predictions(_answer(p, summary, SECURE), design) - truth) ** 2) for _ in range(300)])
+        np.mean(
+            [np.mean((predictions(answer(p, [summary], SECURE)[0], design) - truth) ** 2) for _ in range(300)]
+        )
         for p in (plan, slopes)
     ]
     assert errors[0] < errors[1]
@@ -241,15 +263,17 @@ def test_collinear_columns_do_not_blow_up(n):
     """The same column under four names: predictions stay about as good as with one of them."""
     columns = people(n)
     again = {f"hours{k}": columns["hours"] for k in range(3)}
-    query = accord.regression("income", ["age", "hours", *again], BOUNDS | dict.fromkeys(again, BOUNDS["hours"]))
+    query = accord.regression(
+        "income", ["age", "hours", *again], BOUNDS | dict.fromkeys(again, BOUNDS["hours"])
+    )
     table = accord.table({**columns, **again, "e": np.resize([0.1, 0.5, 1.0], n)}, epsilon="e")
     plan = table.plan(query, "affine")
     assert not plan.calibration.mean_only
-    summary, truth = table._summary(query), columns["income"]
+    summary, truth = table.reader.summary(query), columns["income"]
     design = coded({**columns, **again}, query, steps=False)[:, :-1]
     errors, largest = [], 0.0
     for _ in range(60):
-        value = _answer(plan, summary, SECURE)
+        value = answer(plan, [summary], SECURE)[0]
         errors.append(sqrt(np.mean((predictions(value, design) - truth) ** 2)))
         largest = max(largest, *(abs(s) for s in value.scaled[1:]))
     assert largest < 1.5  # together they are worth 0.36
@@ -270,7 +294,13 @@ ROWS = {
 
 def by_hand(age, hours, region, owns):
     c = FOUND.coefficients
-    value = FOUND.intercept + c["age"] * age + c["hours"] * hours + c["owns=True"] * owns + c.get(f"region={region}", 0)
+    value = (
+        FOUND.intercept
+        + c["age"] * age
+        + c["hours"] * hours
+        + c["owns=True"] * owns
+        + c.get(f"region={region}", 0)
+    )
     return min(200_000, max(0, value))
 
 
@@ -285,7 +315,9 @@ FORMS = {
     "arrow": pa.table(ROWS),
     "arrow in chunks": pa.concat_tables([pa.table(ROWS).slice(0, 1), pa.table(ROWS).slice(1)]),
     "array": np.array(list(zip(*ROWS.values(), strict=True)), dtype=object),
-    "more columns than needed": pd.DataFrame(ROWS).assign(other="x")[["other", "owns", "hours", "region", "age"]],
+    "more columns than needed": pd.DataFrame(ROWS).assign(other="x")[
+        ["other", "owns", "hours", "region", "age"]
+    ],
 }
 
 

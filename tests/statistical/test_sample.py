@@ -11,10 +11,12 @@ import pytest
 from scipy import stats
 
 import accord
-from accord import noise, release
+from accord import noise
 from accord.mechanisms import sample
 from accord.noise import SECURE
-from accord.summary import Summary
+from accord.people.summary import Summary
+from accord.release import Release
+from accord.release.answer import answer
 
 ALPHA = 1e-9
 SURE = 2**63
@@ -135,7 +137,7 @@ class Watching:
 
 def test_blocks_of_people_whatever_groups_they_are_of():
     """More people than are drawn at once, and groups that lie across the ends of blocks: everyone is drawn once, and counted where they belong."""
-    block = sample._BLOCK
+    block = sample.BLOCK
     sizes = np.array([3, block - 5, 1, 9, 2 * block - 100, 50, 0, 92, 1_000, 77, 1])
     keep = [0.4, 0.7, 0.5, 1, 0.2, 0, 0.5, 0.6, 0.9, 0.3, 0.5]
     limits = np.array([SURE if p == 1 else chance(p) for p in keep], dtype=np.uint64)
@@ -187,7 +189,11 @@ SETTINGS = {
     ("mean", "replace"): (accord.mean("x", **MEAN), halves, EXACTLY),
     ("mean of values inside", "replace"): (accord.mean("x", bounds=(0, 4), step=0.01), spread, AT_MOST),
     ("mean", "add-remove"): (accord.mean("x", **MEAN, std=4 * np.sqrt(0.05 * 0.95)), few, EXACTLY),
-    ("mean of values inside", "add-remove"): (accord.mean("x", bounds=(0, 4), step=0.01, std=0.9), spread, AT_MOST),
+    ("mean of values inside", "add-remove"): (
+        accord.mean("x", bounds=(0, 4), step=0.01, std=0.9),
+        spread,
+        AT_MOST,
+    ),
     ("sum", "replace"): (accord.sum("x", **MEAN), halves, EXACTLY),
     ("sum", "add-remove"): (accord.sum("x", **MEAN), halves, AT_MOST),
     ("count", "replace"): (accord.count(where="x > 2"), halves, EXACTLY),
@@ -204,10 +210,10 @@ def cells_of(query, values):
         case "count":
             return (values > 2).astype(np.int64), 2
         case "histogram":
-            return values.astype(np.int64), query.outputs
+            return values.astype(np.int64), len(query.cells)
         case _:
             cells = np.floor((values - float(query.low)) / float(query.step) + 0.5).astype(np.int64)
-            return np.clip(cells, 0, query.span), query.span + 1
+            return np.clip(cells, 0, query.cells), query.cells + 1
 
 
 def truth_of(query, cells):
@@ -215,7 +221,7 @@ def truth_of(query, cells):
         case "count":
             return float(cells.sum())
         case "histogram":
-            return np.bincount(cells, minlength=query.outputs).astype(float)
+            return np.bincount(cells, minlength=len(query.cells)).astype(float)
         case "mean" | "sum":
             x = float(query.low) + float(query.step) * cells
             return float(x.mean() if query.statistic == "mean" else x.sum())
@@ -240,8 +246,8 @@ def released(name, neighbors, t, there=1.0, runs=RUNS):
         groups = np.bincount(level * size + these, minlength=size * spec.micro.size)
         at = np.flatnonzero(groups)
         summary = Summary(spec.people, size, at // size, at % size, groups[at])
-        value, found = release._draw(plan, summary, SECURE)
-        interval = release.Release(plan, value, datetime.now(UTC), tuple(found)).interval(0.95)
+        value, kept = answer(plan, [summary], SECURE)
+        interval = Release(plan, value, datetime.now(UTC), kept).interval(0.95)
         truth = truth_of(plan.query, these)
         if truth is None:  # of ranks
             point = round((value - float(plan.query.low)) / float(plan.query.step))
@@ -259,13 +265,15 @@ def released(name, neighbors, t, there=1.0, runs=RUNS):
 
 @pytest.mark.parametrize(
     ("name", "neighbors", "t"),
-    [(*setting, "max") for setting in SETTINGS] + [("mean", "replace", "mean"), ("histogram", "add-remove", "mean")],
+    [(*setting, "max") for setting in SETTINGS]
+    + [("mean", "replace", "mean"), ("histogram", "add-remove", "mean")],
 )
 def test_error_and_interval_are_as_predicted(name, neighbors, t):
     """The error about these people, on average or at most; a coverage of at least 95 % is not rejected at α = 1e-9."""
     least, most = SETTINGS[name, neighbors][2]
     errors, held, plan = released(name, neighbors, t, runs=2_000 if name == "median" else RUNS)
-    assert plan.calibration.several, "somebody is kept at random"
+    keep = plan.calibration.keep
+    assert ((keep > 0) & (keep < SURE)).any(), "somebody is kept at random"
     assert least < np.sqrt(np.mean(np.square(errors))) / plan.rmse_here < most
     for column in held.T:
         assert stats.binomtest(int(column.sum()), column.size, 0.95, alternative="less").pvalue > ALPHA
@@ -284,7 +292,7 @@ def test_the_comparison_has_power():
     """A fifth less of noise, or intervals of two thirds of the width, are noticed."""
     errors, _, plan = released("mean", "replace", "max")
     assert not EXACTLY[0] < 0.8 * np.sqrt(np.mean(np.square(errors))) / plan.rmse_here < EXACTLY[1]
-    half = plan.prediction.interval(0.0, 0.95)[1]
+    half = plan.prediction.law.interval(0.0, (), 0.95, 1.0)[1]
     held = int((np.abs(errors) <= half).sum())
     narrow = int((np.abs(errors) <= half / 1.5).sum())
     assert stats.binomtest(held, RUNS, 0.95, alternative="less").pvalue > ALPHA

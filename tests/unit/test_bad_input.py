@@ -49,7 +49,9 @@ def exact(values, query):
 )
 def test_when_everyone_is_public_the_answer_is_the_plain_clipped_mean(values, mean):
     assert exact(pa.array(values, pa.float64()), MEAN) == mean
-    assert exact(pa.array(values, pa.float64()), accord.sum("v", bounds=(0, 100), step=1)) == mean * len(values)
+    assert exact(pa.array(values, pa.float64()), accord.sum("v", bounds=(0, 100), step=1)) == mean * len(
+        values
+    )
 
 
 def test_a_public_release_charges_nobody_a_finite_level_and_has_no_error_about_these_people():
@@ -94,9 +96,15 @@ QUERIES = {
     "bounds= of mean('v') is not a pair. Give public bounds (low, high), such as bounds=(0, 200_000).": lambda: (
         accord.mean("v", bounds=3)
     ),
-    "there is no column 'vv': did you mean 'v'? Known: 'e', 'v'.": lambda: people().plan(accord.mean("vv", (0, 1))),
-    "there is no column 'income': Known: 'e', 'v'.": lambda: people().release(accord.histogram("income", [0, 1, 2])),
-    "there is no column 'V': did you mean 'v'? Known: 'e', 'v'.": lambda: people().plan(accord.count(where="V > 3")),
+    "there is no column 'vv': did you mean 'v'? Known: 'e', 'v'.": lambda: people().plan(
+        accord.mean("vv", (0, 1))
+    ),
+    "there is no column 'income': Known: 'e', 'v'.": lambda: people().release(
+        accord.histogram("income", [0, 1, 2])
+    ),
+    "there is no column 'V': did you mean 'v'? Known: 'e', 'v'.": lambda: people().plan(
+        accord.count(where="V > 3")
+    ),
     "column 'v' holds text; a mean needs numbers. Choose another column, or count with accord.histogram(…, categories=…).": (
         lambda: people(v=["a", "b", "c"]).plan(MEAN)
     ),
@@ -106,23 +114,29 @@ QUERIES = {
     "column 'v' holds neither numbers nor text; a sum needs numbers. Choose another column, or count with accord.histogram(…, categories=…).": (
         lambda: people(v=[[1], [2], [3]]).plan(accord.sum("v", bounds=(0, 1)))
     ),
-    "column 'v' holds numbers, and 'a' is not one. Compare it with a number, such as 30.": lambda: people().plan(
-        accord.count(where="v = 'a'")
+    "column 'v' holds numbers, and 'a' is not one. Compare it with a number, such as 30.": lambda: (
+        people().plan(accord.count(where="v = 'a'"))
     ),
     "a release answers a query or a plan, not str. Make one with accord.mean or its siblings.": lambda: (
         people().release("mean of v")
     ),
-    "a plan is made for a query, not for str. Make one with accord.mean or its siblings.": lambda: people().plan(
-        "mean of v"
+    "a plan is made for a query, not for str. Make one with accord.mean or its siblings.": lambda: (
+        people().plan("mean of v")
     ),
-    "confidence=1 is not between 0 and 1. Ask for 0.95, for example.": lambda: people().release(MEAN).interval(1),
-    "confidence=0 is not between 0 and 1. Ask for 0.95, for example.": lambda: people().release(MEAN).interval(0),
-    "confidence=nan is not between 0 and 1. Ask for 0.95, for example.": lambda: people().release(MEAN).interval(nan),
+    "confidence=1 is not between 0 and 1. Ask for 0.95, for example.": lambda: (
+        people().release(MEAN).interval(1)
+    ),
+    "confidence=0 is not between 0 and 1. Ask for 0.95, for example.": lambda: (
+        people().release(MEAN).interval(0)
+    ),
+    "confidence=nan is not between 0 and 1. Ask for 0.95, for example.": lambda: (
+        people().release(MEAN).interval(nan)
+    ),
 }
 SPECS = {
-    f"1 of 3 people have a level that is negative. {RULE} Correct them, or leave these people out.": lambda: people(
-        e=[1, -0.5, 2]
-    ).spec(),
+    f"1 of 3 people have a level that is negative. {RULE} Correct them, or leave these people out.": lambda: (
+        people(e=[1, -0.5, 2]).spec()
+    ),
     f"2 of 3 people have a level that is NaN or not a number (names of tiers are declared: tiers={{'strict': 0.1, 'public': inf}}). {RULE} Correct them, or leave these people out.": lambda: (
         people(e=[1, nan, nan]).plan(MEAN)
     ),
@@ -132,7 +146,9 @@ SPECS = {
     f"1 of 3 people have a level that is larger than 1000000, which protects nobody (write inf for public data). {RULE} Correct them, or leave these people out.": (
         lambda: people(e=[1, 1e7, 2]).spec()
     ),
-    f"1 of 1 levels are negative. {RULE} Correct them, or leave these people out.": lambda: people(epsilon=-1.0),
+    f"1 of 1 levels are negative. {RULE} Correct them, or leave these people out.": lambda: people(
+        epsilon=-1.0
+    ),
     f"1 of 1 levels are NaN. {RULE} Correct them, or leave these people out.": lambda: people(epsilon=nan),
     "column 'v' holds no numbers. If it names tiers, declare them: tiers={'strict': 0.1, 'public': inf}.": lambda: (
         people(v=["a", "b", "c"], epsilon="v")
@@ -144,7 +160,9 @@ SPECS = {
     "tier 'strict' has the level -1. A level is 0 (opted out), a number from a millionth to 1000000, or inf (public).": lambda: (
         people(tiers={"strict": -1})
     ),
-    "tiers= is empty. Give each tier a level, such as {'strict': 0.1, 'public': inf}.": lambda: people(tiers={}),
+    "tiers= is empty. Give each tier a level, such as {'strict': 0.1, 'public': inf}.": lambda: people(
+        tiers={}
+    ),
     "default='strict' is not a declared tier. Give tiers=, or a number.": lambda: people(default="strict"),
     "epsilon= is one number for everyone, so tiers= has no meaning. Name the column of tiers, or leave tiers= out.": lambda: (
         people(epsilon=1.0, tiers={"strict": 1})
@@ -159,7 +177,7 @@ PLANS = {
     "proportional cannot answer the mean of v: people with ε = inf would outweigh everyone else. Use one of minimum, threshold, affine, fallah, mix, sample, or 'auto'.": (
         lambda: people(e=[1, 2, inf]).release(MEAN, mechanism="proportional")
     ),
-    "stretch cannot answer the mean of v: answers count and sum only. Use one of minimum, threshold, proportional, affine, fallah, mix, sample, or 'auto'.": (
+    "stretch cannot answer the mean of v: answers count and rows and sum only. Use one of minimum, threshold, proportional, affine, fallah, mix, sample, or 'auto'.": (
         lambda: people().plan(MEAN, "stretch")
     ),
     "t= is the level of the mechanisms threshold and sample. Add mechanism='threshold' or 'sample', or leave t= out.": lambda: (
@@ -168,8 +186,8 @@ PLANS = {
     "threshold cannot answer the mean of v: nobody allows t = 4; the most that a person may be charged here (share × level) is 3. Use one of minimum, proportional, affine, fallah, mix, sample, or 'auto'.": (
         lambda: people().release(MEAN, "threshold", t=4)
     ),
-    "t=0 is not a level. Give a number of at least a millionth, or inf for public people only.": lambda: people().plan(
-        MEAN, "threshold", t=0
+    "t=0 is not a level. Give a number of at least a millionth, or inf for public people only.": lambda: (
+        people().plan(MEAN, "threshold", t=0)
     ),
     f"share=0 {SHARE_RULE}": lambda: people().plan(MEAN, share=0),
     f"share=-0.5 {SHARE_RULE}": lambda: people().plan(MEAN, share=-0.5),
@@ -183,9 +201,9 @@ PLANS = {
         people(e=[0, 1e-9, 0]).release(MEAN)
     ),
     "nobody is left to ask: the table has no people. A release needs at least one person with a level above 0.": lambda: (
-        accord.table(pa.table({"e": pa.array([], pa.float64()), "v": pa.array([], pa.float64())}), epsilon="e").plan(
-            MEAN
-        )
+        accord.table(
+            pa.table({"e": pa.array([], pa.float64()), "v": pa.array([], pa.float64())}), epsilon="e"
+        ).plan(MEAN)
     ),
     "the plan was made for other levels or other numbers of people than this table has. Plan again with table.plan(query) (or give the ledger from whose remaining(table) it was made).": (
         lambda: people(e=[1, 2, 4]).release(people().plan(MEAN))
@@ -193,8 +211,8 @@ PLANS = {
     "a plan has its mechanism and share already. Release it as it is, or give the query instead.": lambda: (
         people().release(people().plan(MEAN), share=0.5)
     ),
-    "a plan is made from a Spec, not from list. Call table.spec(), Spec.of or Spec.from_groups.": lambda: accord.plan(
-        [0.1, 1.0], MEAN
+    "a plan is made from a Spec, not from list. Call table.spec(), Spec.of or Spec.from_groups.": lambda: (
+        accord.plan([0.1, 1.0], MEAN)
     ),
     "neighbors='both' is not offered. There is 'replace' (one person's value changes) and 'add-remove' (one person comes or goes).": lambda: (
         accord.plan(people().spec(), MEAN, neighbors="both")
@@ -229,7 +247,12 @@ SOURCES = {
     ("error", "message", "attempt"),
     [
         pytest.param(error, message, attempt, id=message[:60])
-        for error, cases in ((QueryError, QUERIES), (SpecError, SPECS), (PlanError, PLANS), (SourceError, SOURCES))
+        for error, cases in (
+            (QueryError, QUERIES),
+            (SpecError, SPECS),
+            (PlanError, PLANS),
+            (SourceError, SOURCES),
+        )
         for message, attempt in cases.items()
     ],
 )
@@ -247,7 +270,9 @@ ODD = {
     "a person's number instead of their column": lambda: people(user=3).spec(),
     "levels instead of one default": lambda: people(default=[0.1, 0.2]),
     "confidence in words": lambda: people().release(MEAN).interval("95 %"),
-    "half a character": lambda: people(v=["a", "b", "c"]).release(accord.histogram("v", categories=["a", "\ud800"])),
+    "half a character": lambda: people(v=["a", "b", "c"]).release(
+        accord.histogram("v", categories=["a", "\ud800"])
+    ),
 }
 
 
@@ -277,7 +302,11 @@ WHOLE = "Is it a whole {} file, and are all files alike?"
             b"PK",
             "'{}' has an ending that accord does not know. It reads .parquet, .pq, .csv, .tsv (CSV also as .gz and .zst).",
         ),
-        ("people.parquet", b"garbage" * 99, "cannot read '{}' (InvalidInputException). " + WHOLE.format("parquet")),
+        (
+            "people.parquet",
+            b"garbage" * 99,
+            "cannot read '{}' (InvalidInputException). " + WHOLE.format("parquet"),
+        ),
         ("people.csv.gz", b"garbage", "cannot read '{}' (IOException). " + WHOLE.format("csv")),
     ],
 )
@@ -367,16 +396,18 @@ FAILING = {
     "engine's own error": lambda folder: accord.table(
         duckdb.connect().sql(f"SELECT 1.0 AS e, error('{TEXT}')::DOUBLE AS v"), epsilon="e"
     ).release(MEAN),
-    "CSV, every line too long": lambda folder: csv_table(folder, ["e,v", f"1,{NUMBER},{TEXT}", f"1,5,{TEXT}"]).release(
+    "CSV, every line too long": lambda folder: csv_table(
+        folder, ["e,v", f"1,{NUMBER},{TEXT}", f"1,5,{TEXT}"]
+    ).release(MEAN),
+    "CSV, one line too long": lambda folder: csv_table(folder, ["e,v", "1,5", f"1,{NUMBER},{TEXT}"]).release(
         MEAN
     ),
-    "CSV, one line too long": lambda folder: csv_table(folder, ["e,v", "1,5", f"1,{NUMBER},{TEXT}"]).release(MEAN),
-    "CSV, a late line too long": lambda folder: csv_table(folder, ["e,v", *ORDINARY, f"1,{NUMBER},{TEXT}"]).release(
-        MEAN
-    ),
-    "CSV, late bytes that are not UTF-8": lambda folder: csv_table(folder, ["e,v", *ORDINARY, f"1,{TEXT}\xe9"]).release(
-        MEAN, "minimum"
-    ),
+    "CSV, a late line too long": lambda folder: csv_table(
+        folder, ["e,v", *ORDINARY, f"1,{NUMBER},{TEXT}"]
+    ).release(MEAN),
+    "CSV, late bytes that are not UTF-8": lambda folder: csv_table(
+        folder, ["e,v", *ORDINARY, f"1,{TEXT}\xe9"]
+    ).release(MEAN, "minimum"),
     "files of different types": lambda folder: other_types(folder).release(MEAN, "minimum"),
     "a file that was replaced": lambda folder: replaced(folder).release(MEAN, "minimum"),
     "a broken file": lambda folder: broken(folder).release(MEAN, "minimum"),
@@ -394,23 +425,30 @@ def test_no_error_shows_a_value(tmp_path, what):
 
 
 @pytest.mark.parametrize(
-    "odd", [TEXT, b"\xff", TEXT + "\ud800", Unprintable(), [1, 2], {}, pd.NA, nan, np.arange(2), 10**400, True]
+    "odd",
+    [TEXT, b"\xff", TEXT + "\ud800", Unprintable(), [1, 2], {}, pd.NA, nan, np.arange(2), 10**400, True],
 )
 def test_nobody_fails_to_be_read_among_objects(odd):
     """Whatever somebody has in a column of objects, the release comes, and the others count as ever."""
     for table in (mixed(odd, "b"), accord.table({"v": [odd, "b"], "e": [1.0, 1.0]}, epsilon="e")):
         query = accord.histogram("v", categories=["a", "b"])
-        assert table._summary(query).weighted(np.array([1])) == [0, 1]
+        assert table.reader.summary(query).weighted(np.array([1])) == [0, 1]
         table.release(MEAN, "minimum")
         assert accord.sample(lambda rows, epsilon: 1, table, columns=["v"], rows="pandas").value == 1
 
 
 def test_nothing_that_is_printed_before_a_release_shows_a_value():
     table = accord.table(pa.table({"e": [1.0] * 500, "v": [NUMBER] * 500, "s": [TEXT] * 500}), epsilon="e")
-    for query in (accord.mean("v", bounds=(0, 1e6)), accord.histogram("s", categories=["a", "b"], missing="other")):
+    for query in (
+        accord.mean("v", bounds=(0, 1e6)),
+        accord.histogram("s", categories=["a", "b"], missing="other"),
+    ):
         plan = table.plan(query)
         shown = " ".join(
-            map(str, (table, table.spec(), query, plan, repr(plan), plan.describe(), table._summary(query)))
+            map(
+                str,
+                (table, table.spec(), query, plan, repr(plan), plan.describe(), table.reader.summary(query)),
+            )
         )
         assert TEXT not in shown
         assert str(NUMBER) not in shown
@@ -418,7 +456,12 @@ def test_nothing_that_is_printed_before_a_release_shows_a_value():
 
 @pytest.mark.parametrize(
     "query",
-    [MEAN, accord.sum("v", bounds=(0, 1)), accord.count(where="v > 3"), accord.histogram("v", edges=[0, 1, 2])],
+    [
+        MEAN,
+        accord.sum("v", bounds=(0, 1)),
+        accord.count(where="v > 3"),
+        accord.histogram("v", edges=[0, 1, 2]),
+    ],
     ids=lambda query: query.statistic,
 )
 def test_a_plan_reads_no_value(query):

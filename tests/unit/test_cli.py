@@ -87,7 +87,10 @@ def test_plan_as_json_names_every_candidate():
         (["count", "--where", "age >= 65"], "age >= 65"),
         (["sum", "wage", "--bounds", "0", "100000"], "least(wage, 100000)"),
         (["histogram", "age", "--edges", "18,65,100"], {"[18, 65)": "age < 65", "[65, 100]": "age >= 65"}),
-        (["histogram", "foodstamps", "--categories", "true,false"], {"True": "foodstamps", "False": "NOT foodstamps"}),
+        (
+            ["histogram", "foodstamps", "--categories", "true,false"],
+            {"True": "foodstamps", "False": "NOT foodstamps"},
+        ),
         (
             ["histogram", "children", "--categories", "0,1", "--missing", "more"],
             {"0": "children = 0", "1": "children = 1", "more": "children > 1"},
@@ -101,7 +104,9 @@ def test_plan_as_json_names_every_candidate():
 def test_every_statistic(words, exact):
     """Within twenty standard errors of the exact answer."""
     receipt = document("release", PEOPLE, *words, *LEVELS)
-    got, exact = (receipt["value"], exact) if isinstance(exact, dict) else ({"": receipt["value"]}, {"": exact})
+    got, exact = (
+        (receipt["value"], exact) if isinstance(exact, dict) else ({"": receipt["value"]}, {"": exact})
+    )
     assert set(got) == set(exact)
     for cell, expression in exact.items():
         truth = duckdb.execute(
@@ -111,7 +116,9 @@ def test_every_statistic(words, exact):
 
 
 def test_mechanism_share_and_t_are_passed_on():
-    receipt = document("plan", PEOPLE, *MEAN, *LEVELS, "--mechanism", "threshold", "--t", "0.02", "--share", "0.5")
+    receipt = document(
+        "plan", PEOPLE, *MEAN, *LEVELS, "--mechanism", "threshold", "--t", "0.02", "--share", "0.5"
+    )
     assert receipt["share"] == "0.5" and [c["charge"] for c in receipt["charges"]] == ["0", "0.02", "0.02"]
 
 
@@ -124,7 +131,9 @@ def test_a_figure_is_written(tmp_path):
     figure = tmp_path / "plan.png"
     result = run("plan", PEOPLE, *MEAN, *TIERS, "--plot", figure)
     assert (
-        figure.read_bytes().startswith(b"\x89PNG") and str(figure) in result.stderr and str(figure) not in result.stdout
+        figure.read_bytes().startswith(b"\x89PNG")
+        and str(figure) in result.stderr
+        and str(figure) not in result.stdout
     )
 
 
@@ -134,7 +143,8 @@ def test_a_figure_that_cannot_be_written_is_said_so(tmp_path):
         in run("plan", PEOPLE, *MEAN, *LEVELS, "--plot", tmp_path / "no" / "plan.png", code=1).stderr
     )
     assert (
-        "cannot write the figure" in run("plan", PEOPLE, *MEAN, *LEVELS, "--plot", tmp_path / "plan.xyz", code=1).stderr
+        "cannot write the figure"
+        in run("plan", PEOPLE, *MEAN, *LEVELS, "--plot", tmp_path / "plan.xyz", code=1).stderr
     )
 
 
@@ -150,7 +160,10 @@ def test_a_figure_that_cannot_be_written_is_said_so(tmp_path):
             ["plan", PEOPLE, *MEAN, "--epsilon", "tier", "--tiers", "strict=0.1"],
             "SpecError: tier 'opted out' of 1008 people is not declared",
         ),
-        (["plan", PEOPLE, *MEAN, "--epsilon", "tier", "--tiers", "a=1,a=2"], "SpecError: tier 'a' is declared twice."),
+        (
+            ["plan", PEOPLE, *MEAN, "--epsilon", "tier", "--tiers", "a=1,a=2"],
+            "SpecError: tier 'a' is declared twice.",
+        ),
         (
             ["plan", PEOPLE, *MEAN, "--epsilon", "tier", "--tiers", "a"],
             "SpecError: --tiers has 'a', which is not NAME=ε.",
@@ -169,7 +182,10 @@ def test_a_figure_that_cannot_be_written_is_said_so(tmp_path):
             ["release", PEOPLE, "histogram", "foodstamps", "--categories", "yes,no", *LEVELS],
             "QueryError: column 'foodstamps' holds true and false, and 'yes' is not one.",
         ),
-        (["demo", "--save", "/nowhere/people.parquet"], "AccordError: cannot write '/nowhere/people.parquet'"),
+        (
+            ["demo", "--save", "/nowhere/people.parquet"],
+            "AccordError: cannot write '/nowhere/people.parquet'",
+        ),
     ],
 )
 def test_refusals_go_to_stderr_with_exit_code_1(words, message):
@@ -197,7 +213,9 @@ def test_usage_errors_have_exit_code_2(words, message):
 
 
 def test_negative_bounds_are_numbers_and_not_options():
-    assert document("plan", PEOPLE, "mean", "income", "--bounds", "-5", "200000", *LEVELS)["query"]["bounds"] == [
+    assert document("plan", PEOPLE, "mean", "income", "--bounds", "-5", "200000", *LEVELS)["query"][
+        "bounds"
+    ] == [
         "-5",
         "200000",
     ]
@@ -208,7 +226,10 @@ def test_mechanisms_names_paper_neighbors_and_guarantee():
     listed = document("mechanisms")["mechanisms"]
     for record in listed:
         assert (
-            record["name"] in shown and record["paper"] and record["neighbors"][0] == "replace" and record["guarantee"]
+            record["name"] in shown
+            and record["paper"]
+            and record["neighbors"][0] == "replace"
+            and record["guarantee"]
         )
 
 

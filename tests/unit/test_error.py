@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import accord
-from accord.mechanisms.error import half_width, tail
+from accord.statistics.spread import half_width, tail
 
 GRID = [
     (1, 1),
@@ -30,7 +30,8 @@ ALPHAS = [0.9, 0.5, 0.1, 0.05, 1e-3, 1e-6]
 def convolved(h, s, b):
     """P(|N(0, s²) + Lap(b)| > h), with the Laplace variable integrated out: |Lap(b)|/b is exponential, and the tail is even in it."""
     kinks = sorted(
-        {min(60.0, max(0.0, (h + k * s) / b)) for k in (-40, -8, -3, -1, 0, 1, 3, 8, 40)} | {0.0, 1.0, 5.0, 60.0}
+        {min(60.0, max(0.0, (h + k * s) / b)) for k in (-40, -8, -3, -1, 0, 1, 3, 8, 40)}
+        | {0.0, 1.0, 5.0, 60.0}
     )
     return sum(
         quad(
@@ -75,7 +76,9 @@ def test_a_negligible_part_does_not_matter(alpha):
 
 @pytest.mark.parametrize(("s", "b"), [*GRID, (1, 0), (0, 1)])
 def test_more_confidence_is_wider(s, b):
-    widths = [half_width(s, b, alpha) for alpha in (0.999, 0.9, 0.5, 0.1, 0.05, 0.01, 1e-4, 1e-8, 1e-12, 1e-15)]
+    widths = [
+        half_width(s, b, alpha) for alpha in (0.999, 0.9, 0.5, 0.1, 0.05, 0.01, 1e-4, 1e-8, 1e-12, 1e-15)
+    ]
     assert all(a < c for a, c in pairwise(widths))
     assert widths[0] > 0
     assert widths[-1] < inf

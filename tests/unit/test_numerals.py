@@ -34,10 +34,12 @@ def text_of(rows):
 @given(st.lists(st.tuples(numbers, amounts), min_size=1, max_size=40), st.sampled_from([0, 3, 10**9]))
 def test_text_is_that_of_json_and_read_back(rows, few):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numerals, "_FEW", few)  # by row, or by column
-        patch.setattr(numerals, "_ROWS", 7)  # in pieces
+        patch.setattr(numerals, "FEW", few)  # by row, or by column
+        patch.setattr(numerals, "AT_ONCE", 7)  # in pieces
         assert text_of(rows) == plain(rows)
-        assert [column.tolist() for column in read("[#,$]", plain(rows))] == [c.tolist() for c in columns(rows)]
+        assert [column.tolist() for column in read("[#,$]", plain(rows))] == [
+            c.tolist() for c in columns(rows)
+        ]
 
 
 def test_a_hundred_thousand_rows():
@@ -52,7 +54,7 @@ def test_a_hundred_thousand_rows():
 @given(st.lists(st.tuples(*[st.integers(0, PUBLIC)] * 3), max_size=20), st.sampled_from([0, 10**9]))
 def test_whole_numbers_of_any_size(rows, few):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numerals, "_FEW", few)
+        patch.setattr(numerals, "FEW", few)
         given_ = [np.array([row[k] for row in rows], dtype=np.int64) for k in range(3)]
         text = b"".join(written("[#, #, #]", ", ", given_)).decode()
     assert f"[{text}]" == json.dumps([list(row) for row in rows])

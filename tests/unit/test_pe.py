@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accord
-from accord import release
 from accord.budget import MICRO, PUBLIC, to_micro
 from accord.mechanisms import pe
 from accord.noise import SECURE
-from accord.summary import Summary
+from accord.people.summary import Summary
+from accord.release.answer import answer
 
 PS = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(9, 10)]
 PEOPLE = {
@@ -68,7 +68,9 @@ def all_tables(people, size):
 def definition(table, levels, size, answers, truth):
     """d(r) in millionths for each of `answers` possible r, by trying every table; None: impossible."""
     tables = all_tables(len(levels), size)
-    costs = (tables != table) @ np.array([FORBIDDEN if level == inf else round(level * MICRO) for level in levels])
+    costs = (tables != table) @ np.array(
+        [FORBIDDEN if level == inf else round(level * MICRO) for level in levels]
+    )
     results = truth(tables)
     best = [costs[results == r].min() for r in range(answers)]
     return [None if cost >= FORBIDDEN else -int(cost) for cost in best]
@@ -90,7 +92,9 @@ def scores(statistic, table, levels, size):
         case ["max"]:
             found = pe.min_scores(distinct, size - 1 - points[::-1], level[::-1], people, size)[::-1]
         case ["count"]:
-            found = pe.count_scores(distinct, np.bincount(row), np.bincount(row, weights=table).astype(np.int64))
+            found = pe.count_scores(
+                distinct, np.bincount(row), np.bincount(row, weights=table).astype(np.int64)
+            )
     return [None if score <= pe.IMPOSSIBLE else int(score) for score in found]
 
 
@@ -105,7 +109,9 @@ def test_scores_are_the_definition(people, statistic):
 
 
 @given(
-    rows=st.lists(st.tuples(st.sampled_from([0.05, 0.3, 0.3, 1.0, inf]), st.integers(0, 3)), min_size=1, max_size=5),
+    rows=st.lists(
+        st.tuples(st.sampled_from([0.05, 0.3, 0.3, 1.0, inf]), st.integers(0, 3)), min_size=1, max_size=5
+    ),
     numerator=st.integers(1, 99),
 )
 @settings(max_examples=300)
@@ -165,17 +171,20 @@ def test_ten_thousand_levels_take_seconds(statistic):
     spec = accord.Spec(random.choice(np.arange(1, 10**7), n, replace=False), np.ones(n, dtype=np.int64))
     if statistic == "count":
         query = accord.count(where="x > 0")
-        cells, amounts = np.zeros(n, dtype=np.int64), random.integers(0, 2, n)
+        level = np.tile(np.arange(n), 2)  # how many people, and how many of them meet the condition
+        cells, amounts = (
+            np.repeat([0, 1], n),
+            np.concatenate((np.ones(n, dtype=np.int64), random.integers(0, 2, n))),
+        )
     else:
         query = getattr(accord, statistic)("x", bounds=(0, 1))
+        level = np.arange(n)
         cells, amounts = random.choice(query.points, n, replace=False), np.ones(n, dtype=np.int64)
-    summary = Summary(
-        spec.people, query.outputs if statistic == "count" else query.points, np.arange(n), cells, amounts
-    )
+    summary = Summary(spec.people, 2 if statistic == "count" else query.points, level, cells, amounts)
     plan = accord.plan(spec, query, "pe")
     tracemalloc.start()
     try:
-        value = release._answer(plan, summary, SECURE)
+        value, _ = answer(plan, [summary], SECURE)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

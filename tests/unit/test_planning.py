@@ -41,7 +41,10 @@ def test_plans_of_workloads_are_equal_if_they_decide_the_same():
     ("query", "words"),
     [
         (ASKED["mean"], "if the means of any two levels differ by at most D, the mean behind"),
-        (accord.sum("x", bounds=(0, 1)), "if the means of any two levels differ by at most D, the mean behind"),
+        (
+            accord.sum("x", bounds=(0, 1)),
+            "if the means of any two levels differ by at most D, the mean behind",
+        ),
         (
             accord.rows(max=5),
             "if the mean numbers of rows of any two levels differ by at most D, the mean number of rows behind",
@@ -72,14 +75,17 @@ def test_the_noise_of_a_regression_is_a_variance(mechanism, neighbors):
 
     def noise(times):
         spec = accord.Spec.from_groups({0.1: 500 * times, 1.0: 300 * times})
-        return accord.plan(spec, REGRESSION, mechanism, t=t, neighbors=neighbors).calibration.noise
+        return accord.plan(spec, REGRESSION, mechanism, t=t, neighbors=neighbors).calibration.noise_variance
 
     few, many = noise(1), noise(2)
     if mechanism != "affine":  # whose τ depends on the number of people
         assert many == pytest.approx(few / 4)
     assert few > many > 0
     public = accord.Spec.from_groups({0.1: 5, inf: 10**6})
-    assert accord.plan(public, REGRESSION, "threshold", neighbors=neighbors, t=inf).calibration.noise == 0
+    assert (
+        accord.plan(public, REGRESSION, "threshold", neighbors=neighbors, t=inf).calibration.noise_variance
+        == 0
+    )
 
 
 def test_what_arithmetic_leaves_of_a_fraction_is_not_meant():
@@ -87,32 +93,49 @@ def test_what_arithmetic_leaves_of_a_fraction_is_not_meant():
     assert asked == accord.quantile("x", [0.3, 0.8], bounds=(0, 1))
     assert asked.describe()["p"] == ["0.3", "0.8"]
     assert accord.quantile("x", 1 / 8, bounds=(0, 1)).describe()["p"] == "0.125"
-    for p, said in ((0.3000001, "at most six decimals"), (1e-13, "at most six decimals"), (1.0, r"accord\.max")):
+    for p, said in (
+        (0.3000001, "at most six decimals"),
+        (1e-13, "at most six decimals"),
+        (1.0, r"accord\.max"),
+    ):
         with pytest.raises(QueryError, match=said):
             accord.quantile("x", p, bounds=(0, 1))
 
 
 def opened(**how):
     """A table whose engine must not be asked."""
-    data = {"x": np.array([0.1, 0.9, 0.5]), "w": ["a", "b", "a"], "y": np.ones(3), "e": np.array([0.1, 1.0, 2.0])}
+    data = {
+        "x": np.array([0.1, 0.9, 0.5]),
+        "w": ["a", "b", "a"],
+        "y": np.ones(3),
+        "e": np.array([0.1, 1.0, 2.0]),
+    }
     table = accord.table(data, epsilon="e", **how)
 
     def fetch(*_, **__):
         raise AssertionError("something was read")
 
-    table._engine.fetch = fetch
+    table.reader.engine.fetch = fetch
     return table
 
 
 MEAN, PUBLIC = ASKED["mean"], accord.mean("x", bounds=(0, 1), by="w", keys=["a", "b"], membership="public")
 REFUSED = {
-    "no such mechanism": (MEAN, {"mechanism": "afine"}, "there is no mechanism 'afine': did you mean 'affine'"),
+    "no such mechanism": (
+        MEAN,
+        {"mechanism": "afine"},
+        "there is no mechanism 'afine': did you mean 'affine'",
+    ),
     "a share of 7": (MEAN, {"share": 7}, "share=7 is not a fraction"),
     "no share": (MEAN, {"share": 0}, "share=0 is not a fraction"),
     "a share in words": (MEAN, {"share": "half"}, "share='half' is not a fraction"),
     "t without threshold": (MEAN, {"t": 1.0}, "t= is the level of the mechanisms threshold"),
     "not a t": (MEAN, {"mechanism": "threshold", "t": -1}, "t=-1 is not a level"),
-    "not its statistic": (ASKED["median"], {"mechanism": "affine"}, "affine cannot answer the median of x: answers"),
+    "not its statistic": (
+        ASKED["median"],
+        {"mechanism": "affine"},
+        "affine cannot answer the median of x: answers",
+    ),
     "in public groups": (PUBLIC, {"mechanism": "rank"}, "rank cannot answer the mean of x"),
     "in a workload": (
         accord.workload([MEAN, ASKED["median"]]),
@@ -168,8 +191,8 @@ def test_tiers_that_are_none(tiers):
 
 def test_rows_of_another_engine_are_refused_before_values_are_read(monkeypatch):
     table = accord.table({"x": np.array([0.1, 0.9]), "y": np.ones(2), "e": np.array([0.1, 1.0])}, epsilon="e")
-    monkeypatch.setattr(type(table), "lends", False)
-    monkeypatch.setattr(type(table), "_summaries", None)  # levels may be read, values not
+    monkeypatch.setattr(type(table.reader), "lends", False)
+    monkeypatch.setattr(type(table.reader), "summaries", None)  # levels may be read, values not
     with pytest.raises(SourceError, match="cannot be kept or left out one by one"):
         table.release(REGRESSION, "sample", t=1.0)
 

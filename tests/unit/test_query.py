@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from accord import Spec, count, histogram, mean, plan
 from accord import sum as total
 from accord.errors import QueryError
+from accord.relation import ADD_REMOVE, REPLACE
 
 
 def refusal(make, *args, **options):
@@ -75,7 +76,8 @@ def test_a_standard_deviation_that_cannot_be(make, std, says):
 
 @on_a_grid
 def test_the_largest_standard_deviation_is_half_the_width(make):
-    assert make("x", bounds=(0, 10), std=5).variance == 25.0 == make("x", bounds=(0, 10)).variance
+    told, untold = (make("x", bounds=(0, 10), **std).under(REPLACE) for std in ({"std": 5}, {}))
+    assert told.variance == 25.0 == untold.variance
 
 
 @on_a_grid
@@ -103,24 +105,24 @@ def test_a_step_that_does_not_fit(make, step, says):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "step", "span"),
+    ("bounds", "step", "cells"),
     [((0, 1), 0.1, 10), ((0, 1), 0.01, 100), ((-0.3, 0.3), 0.1, 6), ((0, 10), 10, 1), ((0, 2**40), 1, 2**40)],
 )
-def test_a_step_divides_by_its_decimal_value(bounds, step, span):
-    assert mean("x", bounds=bounds, step=step).span == span
+def test_a_step_divides_by_its_decimal_value(bounds, step, cells):
+    assert mean("x", bounds=bounds, step=step).cells == cells
 
 
 @given(st.integers(-(10**6), 10**6), st.integers(1, 10**6), st.integers(0, 6))
 def test_every_decimal_step_that_divides_the_width_is_exact(low, cells, digits):
     unit = 10**digits
     query = mean("x", bounds=(low / unit, (low + cells) / unit), step=1 / unit)
-    assert query.span == cells
+    assert query.cells == cells
     assert query.low + cells * query.step == query.high
 
 
 @on_a_grid
 def test_without_a_step_there_are_a_million_cells(make):
-    assert make("x", bounds=(-0.1, 0.2)).span == 2**20
+    assert make("x", bounds=(-0.1, 0.2)).cells == 2**20
 
 
 @on_a_grid
@@ -192,9 +194,11 @@ def test_a_count_names_each_column_once():
     assert count().columns == ()
 
 
-def test_a_count_of_everyone_is_known():
-    assert count().known
-    assert not count(where="a > 1").known
+def test_a_count_of_everyone_is_public_where_people_are():
+    assert count().under(REPLACE).is_public
+    assert not count().under(ADD_REMOVE).is_public
+    for relation in (REPLACE, ADD_REMOVE):
+        assert not count(where="a > 1").under(relation).is_public
 
 
 # ---- histogram -------------------------------------------------------------------------------------------------------
@@ -202,7 +206,9 @@ def test_a_count_of_everyone_is_known():
 EDGES = "It needs at least three, in ascending order, such as edges=[0, 18, 65, 100]."
 CATEGORIES = "It needs at least two, each once; for one, ask accord.count(where=…)."
 ONE_OF = "a histogram takes edges= or categories=, one of them. Declare the cells; they are never taken from the data."
-KINDS = "a histogram's categories are of several kinds. Give only texts, only numbers, or only True and False."
+KINDS = (
+    "a histogram's categories are of several kinds. Give only texts, only numbers, or only True and False."
+)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +249,9 @@ def test_cells_may_come_in_any_sequence(kind):
 
 
 def test_a_histogram_needs_a_column():
-    assert refusal(histogram, None, edges=[0, 1, 2]).startswith("a column is named by a text, and None is not one.")
+    assert refusal(histogram, None, edges=[0, 1, 2]).startswith(
+        "a column is named by a text, and None is not one."
+    )
 
 
 def test_missing_values_go_to_the_middle_of_the_edges():
@@ -261,7 +269,7 @@ def test_missing_values_go_where_they_are_told():
 
 
 @pytest.mark.parametrize(
-    ("options", "reach"),
+    ("options", "sensitivity"),
     [
         ({"categories": ["a", "b"]}, 2),
         ({"categories": ["a", "b"], "missing": "a"}, 1),
@@ -271,10 +279,12 @@ def test_missing_values_go_where_they_are_told():
         ({"edges": [0, 1, 2, 3]}, 2),
     ],
 )
-def test_one_noise_serves_two_cells_only_if_everyone_is_in_one_of_them(options, reach):
-    query = histogram("x", **options)
-    assert query.reach == reach
-    assert query.complement == (reach == 1)
+def test_one_noise_serves_two_cells_only_if_everyone_is_in_one_of_them(options, sensitivity):
+    target = histogram("x", **options).under(REPLACE)
+    assert target.sensitivity == sensitivity
+    assert target.complementary == (sensitivity == 1)
+    private = histogram("x", **options).under(ADD_REMOVE)
+    assert (private.sensitivity, private.complementary) == (1, False)
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------

@@ -72,7 +72,9 @@ def test_release_as_json_is_the_receipt():
             "foodstamps": [False, True],
         },
     }
-    assert list(receipt["value"]["coefficients"]) == NAMES and isinstance(receipt["value"]["intercept"], float)
+    assert list(receipt["value"]["coefficients"]) == NAMES and isinstance(
+        receipt["value"]["intercept"], float
+    )
     assert receipt["mechanism"] == "affine" and receipt["rmse"] > receipt["rmse_here"] > 0
     low, high = receipt["interval"]["bounds"]
     assert low == -high < 0
@@ -91,7 +93,12 @@ def test_the_answer_of_public_people_is_least_squares():
 
 def test_features_may_have_negative_bounds_numbers_as_categories_and_blanks():
     receipt = document(
-        "plan", PEOPLE, *INCOME, "--on", " age = -5.5..1e2 , children=0|1|2 ,filing_status= single | joint", *LEVELS
+        "plan",
+        PEOPLE,
+        *INCOME,
+        "--on",
+        " age = -5.5..1e2 , children=0|1|2 ,filing_status= single | joint",
+        *LEVELS,
     )
     assert receipt["query"]["bounds"]["age"] == ["-5.5", "100"]
     assert receipt["query"]["categories"] == {"children": [0, 1, 2], "filing_status": ["single", "joint"]}
@@ -100,7 +107,17 @@ def test_features_may_have_negative_bounds_numbers_as_categories_and_blanks():
 def test_categories_of_a_file_without_types_are_text(tmp_path):
     (tmp_path / "p.csv").write_text("y,k,t,e\n1,1,a,inf\n0,2,b,inf\n1,1,b,inf\n0,2,a,inf\n")
     receipt = document(
-        "release", tmp_path / "p.csv", "regression", "y", "--bounds", 0, 1, "--on", "k=2|1,t=a|b", "--epsilon", "e"
+        "release",
+        tmp_path / "p.csv",
+        "regression",
+        "y",
+        "--bounds",
+        0,
+        1,
+        "--on",
+        "k=2|1,t=a|b",
+        "--epsilon",
+        "e",
     )
     assert receipt["value"]["coefficients"] == pytest.approx({"k=1": 1.0, "t=b": 0.0}, abs=1e-9)
 
@@ -132,7 +149,9 @@ def test_t_of_sample_has_names(t, charges):
         assert made["mechanism"] == "sample" and [c["charge"] for c in made["charges"]] == charges
 
 
-@pytest.mark.parametrize("statistic", [["mean", "income", "--bounds", "0", "200000"], ["count", "--where", "age > 65"]])
+@pytest.mark.parametrize(
+    "statistic", [["mean", "income", "--bounds", "0", "200000"], ["count", "--where", "age > 65"]]
+)
 def test_t_of_sample_has_names_for_other_questions_too(statistic):
     made = document("release", PEOPLE, *statistic, *LEVELS, "--mechanism", "sample", "--t", "max")
     assert [c["charge"] for c in made["charges"]] == ["0.01", "0.05", "0.05"]
@@ -156,10 +175,26 @@ def test_with_a_ledger(tmp_path):
     url = tmp_path / "ledger.db"
     run("ledger", "init", url)
     run("ledger", "register", url, "people", PEOPLE, *LEVELS, "--user", "person")
-    words = [PEOPLE, *ASKED, *LEVELS, "--user", "person", "--ledger", url, "--mechanism", "sample", "--t", "max"]
+    words = [
+        PEOPLE,
+        *ASKED,
+        *LEVELS,
+        "--user",
+        "person",
+        "--ledger",
+        url,
+        "--mechanism",
+        "sample",
+        "--t",
+        "max",
+    ]
     assert "with --ledger, say how much" in run("release", *words, code=2).stderr
     made = document("release", *words, "--share", "0.5")
-    assert made["ledger"]["entry"] == 3 and [c["charge"] for c in made["charges"]] == ["0.005", "0.025", "0.025"]
+    assert made["ledger"]["entry"] == 3 and [c["charge"] for c in made["charges"]] == [
+        "0.005",
+        "0.025",
+        "0.025",
+    ]
     assert "regression of income" in run("ledger", "history", url).stdout
     assert document("ledger", "history", url)["releases"][0]["receipts"][0]["value"] == made["value"]
     assert not document("ledger", "verify", url)["problems"]

@@ -19,7 +19,7 @@ from sklearn.linear_model import LinearRegression
 
 import accord
 from accord.errors import AccordError, BudgetError, PlanError, QueryError, SourceError, SpecError
-from accord.receipt import to_json
+from accord.release.receipt import to_json
 
 ALPHA = 1e-9
 BOTH = pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
@@ -28,7 +28,12 @@ SECRET = "SECRET 61234.5"
 
 def people(e=(0.5, 1.0, 1.0), neighbors="replace", **options):
     n = len(e)
-    columns = {"id": range(n), "v": [float(i) for i in range(n)], "w": [f"p{i}" for i in range(n)], "e": list(e)}
+    columns = {
+        "id": range(n),
+        "v": [float(i) for i in range(n)],
+        "w": [f"p{i}" for i in range(n)],
+        "e": list(e),
+    }
     roster = accord.Spec.of([x for x in e if x is not None]) if neighbors == "add-remove" else None
     return accord.table(pa.table(columns), epsilon="e", neighbors=neighbors, roster=roster, **options)
 
@@ -51,7 +56,9 @@ def chance(epsilon, t, neighbors):
 
 def test_arrow_pandas_and_numpy_are_what_was_asked_for():
     table = people([1.0] * 4)
-    assert accord.sample(lambda rows, epsilon: (type(rows), rows.column_names, rows.num_rows), table).value == (
+    assert accord.sample(
+        lambda rows, epsilon: (type(rows), rows.column_names, rows.num_rows), table
+    ).value == (
         pa.Table,
         ["id", "v", "w"],
         4,
@@ -64,7 +71,9 @@ def test_arrow_pandas_and_numpy_are_what_was_asked_for():
 
 
 def test_what_is_missing_is_nan_in_numpy():
-    table = accord.table(pa.table({"v": [1.0, None, nan], "k": pa.array([None, 2, 3], pa.int32())}), epsilon=1.0)
+    table = accord.table(
+        pa.table({"v": [1.0, None, nan], "k": pa.array([None, 2, 3], pa.int32())}), epsilon=1.0
+    )
     array = accord.sample(lambda rows, epsilon: rows, table, rows="numpy").value
     assert np.isnan(array).sum(axis=0).tolist() == [2, 1] and array.shape == (3, 2)
 
@@ -195,7 +204,9 @@ def test_charges_are_the_level_or_t(neighbors):
 
 @BOTH
 def test_public_people_only_and_without_limit(neighbors):
-    made = accord.sample(lambda rows, epsilon: (ids(rows, 0), epsilon), people([0.1, 1.0, inf, inf], neighbors), t=inf)
+    made = accord.sample(
+        lambda rows, epsilon: (ids(rows, 0), epsilon), people([0.1, 1.0, inf, inf], neighbors), t=inf
+    )
     assert (sorted(made.value[0]), made.value[1]) == ([2, 3], inf)
     assert dict(made.charges) == {0.1: 0.0, 1.0: 0.0, inf: inf}
     assert accord.sample(lambda rows, epsilon: epsilon, people([inf, inf], neighbors)).value == inf
@@ -207,7 +218,9 @@ def test_public_people_only_and_without_limit(neighbors):
 def kept_by_level(table, column, t="max", runs=1):
     counts = {}
     for _ in range(runs):
-        for value in accord.sample(lambda rows, epsilon: rows[column].to_pylist(), table, t=t, columns=[column]).value:
+        for value in accord.sample(
+            lambda rows, epsilon: rows[column].to_pylist(), table, t=t, columns=[column]
+        ).value:
             counts[value] = counts.get(value, 0) + 1
     return counts
 
@@ -239,7 +252,11 @@ def test_people_are_kept_with_their_own_chance(tmp_path, levels, neighbors):
 
 def test_a_wrong_chance_would_be_found():
     assert not plausible(0, 1000, 0.1) and not plausible(300, 1000, 0.1) and plausible(100, 1000, 0.1)
-    assert not plausible(12_000, 12_000, 0.99) and not plausible(6_000, 12_000, 0.45) and plausible(6_100, 12_000, 0.5)
+    assert (
+        not plausible(12_000, 12_000, 0.99)
+        and not plausible(6_000, 12_000, 0.45)
+        and plausible(6_100, 12_000, 0.5)
+    )
 
 
 @BOTH
@@ -271,7 +288,9 @@ def test_opted_out_people_are_never_passed(neighbors):
 def test_people_without_a_level_have_the_default(default, own):
     n = 2_000
     table = accord.table(
-        pa.table({"k": ["none"] * n + ["some"] * n, "e": [None] * n + [1.0] * n}), epsilon="e", default=default
+        pa.table({"k": ["none"] * n + ["some"] * n, "e": [None] * n + [1.0] * n}),
+        epsilon="e",
+        default=default,
     )
     kept = kept_by_level(table, "k", t=1.0)
     assert kept["some"] == n
@@ -281,7 +300,9 @@ def test_people_without_a_level_have_the_default(default, own):
 
 def test_people_without_a_level_among_many_levels_have_the_default():
     levels = [*np.linspace(0.01, 1.0, 100).tolist(), *[None] * 4_000]
-    table = accord.table(pa.table({"none": [e is None for e in levels], "e": levels}), epsilon="e", default=0.6)
+    table = accord.table(
+        pa.table({"none": [e is None for e in levels], "e": levels}), epsilon="e", default=0.6
+    )
     assert plausible(kept_by_level(table, "none")[True], 4_000, chance(0.6, 1.0, "replace"))
 
 
@@ -312,7 +333,10 @@ def test_many_tiers_have_their_chance():
     tiers = {f"t{k}": (k + 1) / 100 for k in range(100)}
     columns = {"k": np.repeat(list(tiers), 400), "own": np.repeat(np.arange(100), 400)}
     kept = kept_by_level(accord.table(columns, epsilon="k", tiers=tiers), "own")
-    assert all(plausible(kept[k], 400, chance((k + 1) / 100, 1.0, "replace")) for k in range(99)) and kept[99] == 400
+    assert (
+        all(plausible(kept[k], 400, chance((k + 1) / 100, 1.0, "replace")) for k in range(99))
+        and kept[99] == 400
+    )
 
 
 def test_people_beside_the_roster_are_not_passed():
@@ -461,7 +485,9 @@ def test_what_an_algorithm_raises_is_not_told(error):
     with pytest.raises(QueryError) as caught:
         accord.sample(raising(error), people())
     told = str(caught.value)
-    assert told.startswith(f"the algorithm algorithm raised a {type(error).__name__}. ") and "SECRET" not in told
+    assert (
+        told.startswith(f"the algorithm algorithm raised a {type(error).__name__}. ") and "SECRET" not in told
+    )
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert "lost their charge all the same" in told
 
@@ -566,8 +592,14 @@ def test_what_an_algorithm_takes_for_granted_is_said():
 # --- bad arguments --------------------------------------------------------------------------------------------------------------
 
 BAD = {
-    "algorithm= is a int. Give a function of (rows, epsilon).": (QueryError, lambda: accord.sample(3, people())),
-    "a sample is taken of a table of accord.table, not of dict.": (QueryError, lambda: accord.sample(ids, {"a": [1]})),
+    "algorithm= is a int. Give a function of (rows, epsilon).": (
+        QueryError,
+        lambda: accord.sample(3, people()),
+    ),
+    "a sample is taken of a table of accord.table, not of dict.": (
+        QueryError,
+        lambda: accord.sample(ids, {"a": [1]}),
+    ),
     "rows='list' is not a form": (QueryError, lambda: accord.sample(ids, people(), rows="list")),
     "rows='panda' is not a form that rows can have: did you mean 'pandas'?": (
         QueryError,
@@ -577,8 +609,14 @@ BAD = {
         QueryError,
         lambda: accord.sample(ids, people(), columns="v"),
     ),
-    "there is no column 'vv': did you mean 'v'?": (QueryError, lambda: accord.sample(ids, people(), columns=["vv"])),
-    "a column is named by a text, and 3 is not one": (QueryError, lambda: accord.sample(ids, people(), columns=[3])),
+    "there is no column 'vv': did you mean 'v'?": (
+        QueryError,
+        lambda: accord.sample(ids, people(), columns=["vv"]),
+    ),
+    "a column is named by a text, and 3 is not one": (
+        QueryError,
+        lambda: accord.sample(ids, people(), columns=[3]),
+    ),
     't="best" needs a predicted error': (QueryError, lambda: accord.sample(ids, people(), t="best")),
     "t='median' is not a level.": (PlanError, lambda: accord.sample(ids, people(), t="median")),
     "t=0 is not a level.": (PlanError, lambda: accord.sample(ids, people(), t=0)),

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import accord
 from accord.errors import AccordError, PlanError, PrivacyWarning, QueryError, SpecError
-from accord.receipt import to_json
+from accord.release.receipt import to_json
 from accord.sklearn import LinearRegression
 
 pytestmark = pytest.mark.filterwarnings("ignore::accord.errors.PrivacyWarning")
@@ -59,7 +59,10 @@ def test_scikit_learns_own_checks(estimator, check):
 
 def test_most_checks_apply():
     names = {getattr(check, "func", check).__name__ for _, check in estimator_checks_generator(WIDE)}
-    assert len(names) > 35 and {"check_regressors_train", "check_estimators_pickle", "check_fit2d_1sample"} <= names
+    assert (
+        len(names) > 35
+        and {"check_regressors_train", "check_estimators_pickle", "check_fit2d_1sample"} <= names
+    )
     assert names & set(NOT_APPLICABLE) == set(NOT_APPLICABLE)
 
 
@@ -68,7 +71,12 @@ def test_parameters_can_be_read_set_and_cloned():
     assert model.get_params() == {"bounds": BOUNDS, "epsilon": 0.5, "mechanism": "affine", "share": 0.25}
     twin = clone(model).set_params(share=1.0)
     assert twin.share == 1.0 and model.share == 0.25 and twin.bounds == BOUNDS and not hasattr(twin, "coef_")
-    assert LinearRegression().get_params() == {"bounds": None, "epsilon": None, "mechanism": "auto", "share": 1.0}
+    assert LinearRegression().get_params() == {
+        "bounds": None,
+        "epsilon": None,
+        "mechanism": "auto",
+        "share": 1.0,
+    }
 
 
 # --- what is fitted -----------------------------------------------------------------------------------------------------------------
@@ -88,7 +96,9 @@ def test_names_of_a_data_frame_are_those_of_the_bounds_in_any_order():
     X, y = rows()
     frame = pd.DataFrame(X, columns=["age", "hours"])
     one = LinearRegression(bounds=BOUNDS, epsilon=inf).fit(frame, y)
-    other = LinearRegression(bounds=dict(reversed(BOUNDS.items())), epsilon=inf).fit(frame[["hours", "age"]], y)
+    other = LinearRegression(bounds=dict(reversed(BOUNDS.items())), epsilon=inf).fit(
+        frame[["hours", "age"]], y
+    )
     assert one.feature_names_in_.tolist() == ["age", "hours"]
     assert one.coef_ == pytest.approx(other.coef_[::-1])
     assert one.coef_ == pytest.approx(LinearRegression(bounds=PLACES, epsilon=inf).fit(X, y).coef_)
@@ -126,7 +136,9 @@ def test_levels_by_row():
     assert dict(model.release_.charges) == {0.5: 0.0, inf: inf}
     assert model.receipt_["spec"] == {**model.receipt_["spec"], "people": 200, "opted_out": 100}
     # only the public hundred were read
-    assert model.coef_ == pytest.approx(LinearRegression(bounds=PLACES, epsilon=inf).fit(X[200:], y[200:]).coef_)
+    assert model.coef_ == pytest.approx(
+        LinearRegression(bounds=PLACES, epsilon=inf).fit(X[200:], y[200:]).coef_
+    )
     again = LinearRegression(bounds=PLACES, epsilon=0.1, mechanism="minimum").fit(
         X, y, epsilon=list(levels[100:]) + [0.7] * 100
     )
@@ -177,19 +189,23 @@ def test_a_receipt_is_kept():
 def test_a_fitted_model_can_be_stored_whatever_was_looked_at():
     X, y = rows(200)
     model = LinearRegression(bounds=PLACES, epsilon=1.0).fit(X, y)
-    assert model.release_.charges and model.receipt_ and model.release_.plan.spec.levels and str(model.release_)
+    assert (
+        model.release_.charges and model.receipt_ and model.release_.plan.spec.levels and str(model.release_)
+    )
     again = pickle.loads(pickle.dumps(model))
     assert again.predict(X).tolist() == model.predict(X).tolist() and again.receipt_ == model.receipt_
 
 
 def test_in_a_pipeline_and_in_a_search():
     X, y = rows()
-    halved = make_pipeline(FunctionTransformer(lambda x: x / 2), LinearRegression(bounds=((0, 50), (0, 200_000)))).fit(
-        X, y, linearregression__epsilon=np.full(len(y), inf)
-    )
+    halved = make_pipeline(
+        FunctionTransformer(lambda x: x / 2), LinearRegression(bounds=((0, 50), (0, 200_000)))
+    ).fit(X, y, linearregression__epsilon=np.full(len(y), inf))
     assert halved[-1].coef_ == pytest.approx([1000, 1600], rel=0.05)
     assert cross_val_predict(LinearRegression(bounds=PLACES, epsilon=inf), X, y).shape == y.shape
-    search = GridSearchCV(LinearRegression(bounds=PLACES, epsilon=inf), {"mechanism": ["threshold", "affine"]}, cv=2)
+    search = GridSearchCV(
+        LinearRegression(bounds=PLACES, epsilon=inf), {"mechanism": ["threshold", "affine"]}, cv=2
+    )
     assert search.fit(X, y).best_score_ > 0.8
 
 
@@ -198,7 +214,10 @@ def test_in_a_pipeline_and_in_a_search():
 X, Y = rows(30)
 FRAME = pd.DataFrame(X, columns=["age", "hours"])
 BAD = {
-    "bounds= is missing. Declare the public bounds": (QueryError, lambda: LinearRegression(epsilon=1.0).fit(X, Y)),
+    "bounds= is missing. Declare the public bounds": (
+        QueryError,
+        lambda: LinearRegression(epsilon=1.0).fit(X, Y),
+    ),
     "fit needs everyone's level": (QueryError, lambda: LinearRegression(bounds=PLACES).fit(X, Y)),
     "bounds= has no entry for 'x1'": (
         QueryError,
@@ -208,7 +227,10 @@ BAD = {
         QueryError,
         lambda: LinearRegression(bounds={"x0": (0, 1), "x1": (0, 1)}, epsilon=1.0).fit(X, Y),
     ),
-    "bounds= has no entry for 'age'": (QueryError, lambda: LinearRegression(bounds=PLACES, epsilon=1.0).fit(FRAME, Y)),
+    "bounds= has no entry for 'age'": (
+        QueryError,
+        lambda: LinearRegression(bounds=PLACES, epsilon=1.0).fit(FRAME, Y),
+    ),
     "The lower one comes first": (
         QueryError,
         lambda: LinearRegression(bounds=((1, 0), (0, 1)), epsilon=1.0).fit(X, Y),
@@ -217,8 +239,14 @@ BAD = {
         PlanError,
         lambda: LinearRegression(bounds=PLACES, epsilon=1.0, mechanism="afine").fit(X, Y),
     ),
-    "mix cannot answer": (PlanError, lambda: LinearRegression(bounds=PLACES, epsilon=1.0, mechanism="mix").fit(X, Y)),
-    "share=2 is not a fraction": (PlanError, lambda: LinearRegression(bounds=PLACES, epsilon=1.0, share=2).fit(X, Y)),
+    "mix cannot answer": (
+        PlanError,
+        lambda: LinearRegression(bounds=PLACES, epsilon=1.0, mechanism="mix").fit(X, Y),
+    ),
+    "share=2 is not a fraction": (
+        PlanError,
+        lambda: LinearRegression(bounds=PLACES, epsilon=1.0, share=2).fit(X, Y),
+    ),
     "levels are negative": (SpecError, lambda: LinearRegression(bounds=PLACES, epsilon=-1.0).fit(X, Y)),
     "levels are NaN": (SpecError, lambda: LinearRegression(bounds=PLACES, epsilon=nan).fit(X, Y)),
     "all 30 people opted out": (PlanError, lambda: LinearRegression(bounds=PLACES, epsilon=0).fit(X, Y)),
@@ -292,7 +320,9 @@ def test_what_is_refused_quotes_no_value():
 def test_a_score_and_a_second_fit_say_what_they_cost():
     X, y = rows(30)
     model = LinearRegression(bounds=((0, 100), (0, 200_000)), epsilon=inf).fit(X, y)
-    with pytest.warns(PrivacyWarning, match=r"this is fit \d+ in this process\. Each charges its people again"):
+    with pytest.warns(
+        PrivacyWarning, match=r"this is fit \d+ in this process\. Each charges its people again"
+    ):
         model.fit(X, y)
     with pytest.warns(PrivacyWarning, match="exact target: it is not private, and it is charged to nobody"):
         model.score(X, y)

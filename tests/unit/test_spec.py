@@ -94,7 +94,8 @@ def test_a_level_is_printed_as_the_decimal_that_it_is(k):
         ([-inf, 1], f"1 of 2 levels are negative. {RULE}"),
         (
             [1e9, 1e300, 1],
-            "2 of 3 levels are larger than 1000000, which protects nobody (write inf for public data). " + RULE,
+            "2 of 3 levels are larger than 1000000, which protects nobody (write inf for public data). "
+            + RULE,
         ),
         ([nextafter(1e6, inf)], "1 of 1 levels are larger than 1000000"),
         (["strict"], "a level is not a number. Levels are numbers ≥ 0, or inf for public data."),
@@ -150,7 +151,15 @@ def test_the_order_of_people_does_not_matter(levels):
 
 @pytest.mark.parametrize(
     "other",
-    [{0.1: 5, 1: 4}, {0.1: 4, 1: 5}, {0.100001: 5, 1: 5}, {0.1: 5, 1: 5, 0: 1}, {0.1: 5, inf: 5}, {0.1: 5}, {}],
+    [
+        {0.1: 5, 1: 4},
+        {0.1: 4, 1: 5},
+        {0.100001: 5, 1: 5},
+        {0.1: 5, 1: 5, 0: 1},
+        {0.1: 5, inf: 5},
+        {0.1: 5},
+        {},
+    ],
 )
 def test_the_fingerprint_tells_specs_apart(other):
     assert Spec.from_groups(other).fingerprint != Spec.from_groups({0.1: 5, 1: 5}).fingerprint
@@ -210,7 +219,9 @@ def test_true_and_false_may_name_tiers():
     assert Spec.of([True, False], tiers=tiers) == Spec.of([1.0, 0.1])
 
 
-@pytest.mark.parametrize("make", [lambda name: Spec.of([name], TIERS), lambda name: Spec.from_groups({name: 1}, TIERS)])
+@pytest.mark.parametrize(
+    "make", [lambda name: Spec.of([name], TIERS), lambda name: Spec.from_groups({name: 1}, TIERS)]
+)
 def test_an_unknown_tier_gets_a_hint(make):
     known = "Known: 'public', 'standard', 'strict', 'out'."
     assert refusal(make, "Strickt") == f"tier 'Strickt' is not declared: did you mean 'strict'? {known}"
@@ -272,4 +283,6 @@ def test_a_million_distinct_levels():
 
 
 def test_repr_says_who_is_there():
-    assert repr(Spec.from_groups({0.1: 5, inf: 1, 0: 3})) == "<Spec of 6 people. {0.1: 5, inf: 1}, opted out: 3>"
+    assert (
+        repr(Spec.from_groups({0.1: 5, inf: 1, 0: 3})) == "<Spec of 6 people. {0.1: 5, inf: 1}, opted out: 3>"
+    )

@@ -198,7 +198,9 @@ def test_saturation_is_R_times_the_smaller_level():
         assert dict(found.clipped) == {generous: 300}
         assert found.free[generous] == generous - found.tau
         assert found.share == 0.3
-        assert theory.affine(spec).mse == pytest.approx(theory.affine(Spec.from_groups({0.1: 700, inf: 300})).mse)
+        assert theory.affine(spec).mse == pytest.approx(
+            theory.affine(Spec.from_groups({0.1: 700, inf: 300})).mse
+        )
 
 
 def test_nobody_is_saturated_where_levels_are_close():
@@ -258,7 +260,9 @@ def test_the_bound_is_that_of_the_theorem_which_applies(groups, bound):
 # ---- refusals and size -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", [theory.affine, theory.threshold, theory.gain, theory.gain_bound, theory.saturation])
+@pytest.mark.parametrize(
+    "form", [theory.affine, theory.threshold, theory.gain, theory.gain_bound, theory.saturation]
+)
 def test_somebody_must_be_left(form):
     assert refusal(form, Spec.of([0, 0])) == (
         "nobody is left: 2 people opted out. A closed form needs at least one person with a level above 0."
@@ -278,7 +282,15 @@ def test_width_and_std_must_go_together(form, width, std):
 
 @pytest.mark.parametrize(
     "groups",
-    [(5, 1.0, 5, 0.5), (5, 0, 5, 1.0), (5, -1, 5, 1), (0, 1, 5, 1), (5, 1, -1, 1), (5, inf, 5, inf), (5, 1, 5, nan)],
+    [
+        (5, 1.0, 5, 0.5),
+        (5, 0, 5, 1.0),
+        (5, -1, 5, 1),
+        (0, 1, 5, 1),
+        (5, 1, -1, 1),
+        (5, inf, 5, inf),
+        (5, 1, 5, nan),
+    ],
 )
 def test_two_groups_that_are_none(groups):
     n1, e1, n2, e2 = groups

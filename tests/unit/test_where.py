@@ -116,14 +116,21 @@ def test_names(text, name):
 
 @pytest.mark.parametrize("spell", [str.lower, str.upper, str.title, lambda word: word[0].lower() + word[1:]])
 def test_keywords_in_any_case(spell):
-    text = re.sub("[A-Z]+", lambda word: spell(word[0]), "NOT a IS NOT NULL AND b IN (TRUE, FALSE) OR c NOT IN (3)")
+    text = re.sub(
+        "[A-Z]+", lambda word: spell(word[0]), "NOT a IS NOT NULL AND b IN (TRUE, FALSE) OR c NOT IN (3)"
+    )
     assert parse(text) == Both(
         "OR", (Both("AND", (Not(Not(IsNull("a"))), In("b", (True, False)))), Not(In("c", (3.0,))))
     )
 
 
 def test_columns_are_named_in_order():
-    assert list(columns(parse('b = 1 OR NOT ("a a" IS NULL AND b IN (2)) OR c > 0'))) == ["b", "a a", "b", "c"]
+    assert list(columns(parse('b = 1 OR NOT ("a a" IS NULL AND b IN (2)) OR c > 0'))) == [
+        "b",
+        "a a",
+        "b",
+        "c",
+    ]
 
 
 # ---- what it refuses -------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The command line: parses, calls, prints.
 
-stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage. One file a group of commands.
+stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage. One file a group of
+commands.
 """
 
 from accord.cli import ask, ledger, research, start  # their commands

@@ -24,14 +24,12 @@ def plan(**given: Any) -> None:
     ledger = _open_ledger(given)
     with working("reading the levels"):
         made = _planned(people, query, ledger, given)
-    if isinstance(made, accord.GroupedPlan):
-        print_view(given["as_json"], made.describe, "grouped_plan_view", made)
-        return
-    _plot(made, given["plot"])
-    if ledger is None:
+    if made.choice is not None:
+        _plot(made, given["plot"])
+    if ledger is None or made.is_grouped:
         print_view(given["as_json"], made.describe, "plan_view", made)
         return
-    from accord.receipt import left_document
+    from accord.release.receipt import left_document
 
     left = ledger.remaining(people)
     affordable = ledger.affordable(people, made)
@@ -60,17 +58,17 @@ def release(**given: Any) -> None:
             made = people.release(
                 query, given["mechanism"], given["share"], t=words.as_number(given["t"]), ledger=ledger
             )
-    if isinstance(made, accord.GroupedRelease):
-        print_view(given["as_json"], made.receipt, "grouped_release_view", made)
-        return
-    _plot(made.plan, given["plot"])
+    if made.plan.choice is not None:
+        _plot(made.plan, given["plot"])
     print_view(given["as_json"], made.receipt, "release_view", made)
 
 
 @main.command()
 @table_options
 def whatif(**given: Any) -> None:
-    """Look ahead, from the levels alone: mechanisms, thresholds, what personal levels buy, and what if a tier moved."""
+    """Look ahead, from the levels alone: mechanisms, thresholds, what personal levels buy, and what if a tier
+    moved.
+    """
     from accord.lab.whatif import outlook, views
 
     if given["mechanism"] != "auto" or given["t"] is not None:
@@ -105,14 +103,15 @@ def _open_ledger(given: dict[str, Any]) -> accord.Ledger | None:
         return None
     if given["share"] is None and not given["remaining"]:
         raise click.UsageError(
-            "with --ledger, say how much of everyone's level this may spend: --share 0.1 is a tenth, --remaining is all that is left."
+            "with --ledger, say how much of everyone's level this may spend: --share 0.1 is a tenth, "
+            "--remaining is all that is left."
         )
     return accord.Ledger(given["ledger"], create=False)
 
 
 def _planned(
     people: accord.Table, query: accord.Query, ledger: accord.Ledger | None, given: dict[str, Any]
-) -> accord.Plan | accord.GroupedPlan:
+) -> accord.Plan:
     share = 1.0 if given["share"] is None else given["share"]
     if ledger is None or not given["remaining"]:
         return people.plan(query, given["mechanism"], share, t=words.as_number(given["t"]))

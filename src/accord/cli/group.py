@@ -19,7 +19,9 @@ class Refusing(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a letter that the terminal does not have costs no answer
+                stream.reconfigure(
+                    errors="replace"
+                )  # a letter that the terminal does not have costs no answer
         return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:

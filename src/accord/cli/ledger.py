@@ -16,7 +16,8 @@ from accord.cli.printing import answer_in, print_result, print_view, working
 
 @main.group()
 def ledger() -> None:
-    """Budgets that last: who has how much left, and what was done with it. URL is a file such as accord.db, or postgresql://…"""
+    """Budgets that last: who has how much left, and what was done with it.
+    URL is a file such as accord.db, or postgresql://…"""
 
 
 @ledger.command()
@@ -25,11 +26,10 @@ def ledger() -> None:
 def init(url: str, as_json: bool) -> None:
     """Make a new ledger, with the key by which it knows people."""
     answer_in(as_json)
-    made = accord.Ledger(url)
-    entries = len(made.entries())
-    print_view(
-        as_json, lambda: {"schema": 1, "ledger": made.label, "entries": entries}, "init_view", made.label, entries
-    )
+    books = accord.Ledger(url)
+    entries = len(books.entries())
+    document = {"schema": 1, "ledger": books.label, "entries": entries}
+    print_view(as_json, lambda: document, "init_view", books.label, entries)
 
 
 @ledger.command()
@@ -43,8 +43,9 @@ def register(url: str, name: str, **given: Any) -> None:
     answer_in(given["as_json"])
     books, people = accord.Ledger(url, create=False), words.table_of(given)
     with working("reading who is in the table"):
-        made = books.register(people, name)
-    print_view(given["as_json"], lambda: {"schema": 1, **vars(made)}, "registration_view", made)
+        registration = books.register(people, name)
+    document = {"schema": 1, **vars(registration)}
+    print_view(given["as_json"], lambda: document, "registration_view", registration)
 
 
 @ledger.command()
@@ -59,7 +60,7 @@ def show(url: str, plot: Path | None, as_json: bool) -> None:
         from accord.report.figures import draw_accounts
 
         click.echo(f"figure: {draw_accounts(accounts, plot)}", err=True)
-    from accord.receipt import accounts_document
+    from accord.release.receipt import accounts_document
 
     print_view(as_json, lambda: accounts_document(accounts), "accounts_view", accounts)
 
@@ -70,19 +71,20 @@ def show(url: str, plot: Path | None, as_json: bool) -> None:
 def history(url: str, as_json: bool) -> None:
     """Every release that was charged: question, mechanism, charges, predicted error, time, version."""
     answer_in(as_json)
-    made = accord.Ledger(url, create=False).history()
-    print_view(as_json, lambda: {"schema": 1, "releases": made}, "history_view", made)
+    releases = accord.Ledger(url, create=False).history()
+    print_view(as_json, lambda: {"schema": 1, "releases": releases}, "history_view", releases)
 
 
 @ledger.command()
 @click.argument("url")
 @json_option
 def verify(url: str, as_json: bool) -> None:
-    """Check that no entry was changed or removed, and that the accounts follow from them. Exit code 1 if not."""
+    """Check that no entry was changed or removed, and that the accounts follow from them.
+    Exit code 1 if not."""
     answer_in(as_json)
-    found = accord.Ledger(url, create=False).verify()
-    print_view(as_json, lambda: {"schema": 1, **vars(found)}, "verdict_view", found)
-    if found.problems:
+    verdict = accord.Ledger(url, create=False).verify()
+    print_view(as_json, lambda: {"schema": 1, **vars(verdict)}, "verdict_view", verdict)
+    if verdict.problems:
         click.get_current_context().exit(1)
 
 
@@ -91,8 +93,7 @@ def verify(url: str, as_json: bool) -> None:
 def export(url: str) -> None:
     """Every entry and account as one JSON document, which another program can check."""
     answer_in(True)
-    made = accord.Ledger(url, create=False)
-    print_view(True, made.export, "")
+    print_view(True, accord.Ledger(url, create=False).export, "")
 
 
 @ledger.command("accept-backup")
@@ -100,13 +101,18 @@ def export(url: str) -> None:
 @click.option("--why", required=True, help="The reason, in a line of text. It is booked.")
 @json_option
 def accept_backup(url: str, why: str, as_json: bool) -> None:
-    """Go on from an older copy of a ledger. What was spent since it was made is forgotten: people may lose more than they allowed."""
+    """Go on from an older copy of a ledger.
+    What was spent since it was made is forgotten: people may lose more than they allowed."""
     answer_in(as_json)
     entry = accord.Ledger(url, create=False).accept_backup(why)
+
+    def document() -> Any:
+        return {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content}
 
     def view() -> Any:
         from rich.text import Text
 
-        return Text(f"accepted, as entry {entry.seq:,}. Whatever was spent after this copy was made is forgotten.")
+        accepted = f"accepted, as entry {entry.seq:,}."
+        return Text(f"{accepted} Whatever was spent after this copy was made is forgotten.")
 
-    print_result(as_json, lambda: {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content}, view)
+    print_result(as_json, document, view)

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-STATISTICS = ("count", "sum", "mean", "histogram", "median", "quantile", "min", "max", "rows", "regression")
+from accord.statistics import ALL
+
+STATISTICS = tuple(statistic.name for statistic in ALL)
 
 
 def options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -55,12 +57,19 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.argument("statistic", type=click.Choice(STATISTICS), metavar="STATISTIC"),
         click.argument("column", required=False),
         click.option(
-            "--bounds", nargs=2, metavar="LO HI", help="Public bounds of the column: numbers, or dates for ranks."
+            "--bounds",
+            nargs=2,
+            metavar="LO HI",
+            help="Public bounds of the column: numbers, or dates for ranks.",
         ),
         level_options,
-        click.option("--where", metavar="CONDITION", help="Of whom, such as \"age >= 65 AND region = 'north'\"."),
         click.option(
-            "--by", metavar="COLUMN", help="An answer for each group of people with one of --keys in this column."
+            "--where", metavar="CONDITION", help="Of whom, such as \"age >= 65 AND region = 'north'\"."
+        ),
+        click.option(
+            "--by",
+            metavar="COLUMN",
+            help="An answer for each group of people with one of --keys in this column.",
         ),
         click.option("--keys", metavar="A,B,…", help="The groups of --by, declared."),
         click.option(
@@ -70,10 +79,14 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="Whether everyone may know who is in which group.",
         ),
-        click.option("--max", "most", type=int, metavar="N", help="Of rows: the most that one person counts for."),
+        click.option(
+            "--max", "most", type=int, metavar="N", help="Of rows: the most that one person counts for."
+        ),
         click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells."),
         click.option("--categories", metavar="A,B,…", help="A histogram's categories."),
-        click.option("--p", metavar="P[,P…]", help="Which quantile, between 0 and 1; several share the budget."),
+        click.option(
+            "--p", metavar="P[,P…]", help="Which quantile, between 0 and 1; several share the budget."
+        ),
         click.option(
             "--on",
             metavar="COLUMN=…,…",
@@ -81,12 +94,15 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--std", type=float, help="A publicly known upper bound of the standard deviation."),
         click.option("--step", type=float, help="The values' own resolution, such as 1."),
-        click.option("--missing", metavar="VALUE|CELL", help="What missing values count as [default: the middle]."),
+        click.option(
+            "--missing", metavar="VALUE|CELL", help="What missing values count as [default: the middle]."
+        ),
         click.option("--mechanism", default="auto", show_default=True, help="A name of 'accord mechanisms'."),
         click.option(
             "--t",
             metavar="ε",
-            help="The level of --mechanism threshold, or of sample (also max, mean, min) [default: the best].",
+            help="The level of --mechanism threshold, or of sample (also max, mean, min) [default: the "
+            "best].",
         ),
         click.option(
             "--share",

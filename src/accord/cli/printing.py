@@ -33,7 +33,7 @@ def print_view(as_json: bool, document: Callable[[], dict[str, Any]], view: str,
 def print_result(as_json: bool, document: Callable[[], dict[str, Any]], view: Callable[[], Any]) -> None:
     try:
         if as_json:
-            from accord.receipt import to_json
+            from accord.release.receipt import to_json
 
             click.echo(_spelled(to_json(document())))
         else:
@@ -42,7 +42,8 @@ def print_result(as_json: bool, document: Callable[[], dict[str, Any]], view: Ca
         if fault.errno == EPIPE:  # whoever reads has seen enough
             raise
         raise AccordError(
-            f"cannot write the result ({fault.strerror}). Make room where stdout goes; what was charged stays charged."
+            f"cannot write the result ({fault.strerror}). Make room where stdout goes; what was charged "
+            "stays charged."
         ) from None
 
 
@@ -60,10 +61,12 @@ def refuse(error: AccordError, as_json: bool) -> None:
     if not as_json:
         click.echo(line, err=True)
         return
-    from accord.receipt import to_json
+    from accord.release.receipt import to_json
 
     try:
-        click.echo(_spelled(to_json({"schema": 1, "error": {"type": type(error).__name__, "message": str(error)}})))
+        click.echo(
+            _spelled(to_json({"schema": 1, "error": {"type": type(error).__name__, "message": str(error)}}))
+        )
     except OSError:  # stdout is full
         click.echo(line, err=True)
 
@@ -91,7 +94,9 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress(what: str) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
-    """A bar on stderr, if someone is watching: to be called after each step with what was done; and with how many there are."""
+    """A bar on stderr, if someone is watching: to be called after each step with what was done; and with how
+    many there are.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

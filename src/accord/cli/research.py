@@ -19,7 +19,8 @@ from accord.cli.printing import answer_in, print_result, print_view, progress
     "statistics",
     multiple=True,
     metavar="NAME",
-    help="Only this one, such as mean, 'mean where', 'median by', basics, programs; may be repeated [default: all].",
+    help="Only this one, such as mean, 'mean where', 'median by', basics, programs; may be repeated "
+    "[default: all].",
 )
 @click.option(
     "--runs",
@@ -29,10 +30,16 @@ from accord.cli.printing import answer_in, print_result, print_view, progress
     help="Releases of each of two tables for the empirical way, such as 10000 [default: without it].",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), help="Which neighbors and programs are drawn [default: others each time]."
+    "--seed",
+    type=click.IntRange(min=0),
+    help="Which neighbors and programs are drawn [default: others each time].",
 )
-@click.option("--deep", is_flag=True, help="Go on with further programs until Ctrl-C, then say what was found.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes [default: as many as cores].")
+@click.option(
+    "--deep", is_flag=True, help="Go on with further programs until Ctrl-C, then say what was found."
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Processes [default: as many as cores]."
+)
 @click.option(
     "--html",
     "page",
@@ -51,7 +58,9 @@ def audit(
     page: Path | None,
     as_json: bool,
 ) -> None:
-    """Doubt accord: look for people who lose more than they are promised, in up to four independent ways. Exit code 1 if there are any."""
+    """Doubt accord: look for people who lose more than they are promised, in up to four independent ways.
+    Exit code 1 if there are any.
+    """
     from accord.lab import audit as auditing
     from accord.lab.audit import views
 
@@ -101,7 +110,11 @@ def audit(
     help="Processes [default: as many as cores]; the numbers do not depend on it.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another one gives other numbers."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Another one gives other numbers.",
 )
 @click.option(
     "--data",
@@ -111,7 +124,13 @@ def audit(
 )
 @json_option
 def reproduce(
-    ids: tuple[str, ...], runs: int | None, out: Path, jobs: int | None, seed: int, data: Path | None, as_json: bool
+    ids: tuple[str, ...],
+    runs: int | None,
+    out: Path,
+    jobs: int | None,
+    seed: int,
+    data: Path | None,
+    as_json: bool,
 ) -> None:
     """Redraw the papers' figures and tables, and say where they are met. Without an ID, list them."""
     from accord.lab.papers import page, reproduction
@@ -151,9 +170,9 @@ def mechanisms(as_json: bool) -> None:
                 {
                     "name": m.name,
                     "paper": m.paper,
-                    "neighbors": list(m.neighbors),
+                    "neighbors": [relation.name for relation in m.relations],
                     "guarantee": m.guarantee,
-                    "answers": [q.statistic for q in m.answers],
+                    "answers": list(m.statistics),
                 }
                 for m in ALL
             ],

@@ -11,78 +11,69 @@ import click
 import accord
 from accord.budget import read_number
 from accord.errors import SpecError
+from accord.statistics import ALL
+
+_SHOWN = {"column": "COLUMN", "max": "--max"}
+_NEEDED = {
+    "column": "{0} needs a COLUMN: SOURCE {0} COLUMN …",
+    "max": "{} needs --max, the most that one person counts for.",
+    "bounds": "{} needs --bounds LO HI, from public knowledge, never from the data.",
+    "on": "{} needs --on with its features, such as --on 'age=18..100,sex=f|m'.",
+    "p": "{} needs --p, such as --p 0.9 or --p 0.1,0.5,0.9.",
+}
+"""What a statistic that takes an option cannot do without, and what is said then."""
+_OPTIONS = ("column", "edges", "categories", "bounds", "std", "step", "missing", "p", "on", "max")
 
 
 def question(people: accord.Table, given: dict[str, Any]) -> accord.Query:
-    statistic, column = given["statistic"], given["column"]
-    uses = {
-        "count": set(),
-        "rows": {"most"},
-        "histogram": {"column", "edges", "categories", "missing"},
-        "mean": {"column", "bounds", "std", "step", "missing"},
-        "sum": {"column", "bounds", "std", "step", "missing"},
-        "quantile": {"column", "bounds", "step", "missing", "p"},
-        "regression": {"column", "bounds", "on"},
-    }.get(statistic, {"column", "bounds", "step", "missing"})
-    for name in ("column", "edges", "categories", "bounds", "std", "step", "missing", "p", "on", "most"):
-        if given[name] is not None and name not in uses:
-            shown = {"column": "COLUMN", "most": "--max"}.get(name, f"--{name}")
-            raise click.UsageError(f"{shown} has no meaning for {statistic}.")
-    if "column" in uses and column is None:
-        raise click.UsageError(f"{statistic} needs a COLUMN: SOURCE {statistic} COLUMN …")
+    """The question that the options ask, of a statistic that says which of them it takes."""
+    statistic = next(s for s in ALL if s.name == given["statistic"])
+    wanted = {**{name: given[name] for name in _OPTIONS if name != "max"}, "max": given["most"]}
+    for name, value in wanted.items():
+        if value is not None and name not in statistic.options:
+            raise click.UsageError(f"{_SHOWN.get(name, f'--{name}')} has no meaning for {statistic.name}.")
+    for name in sorted(set(statistic.options) & set(_NEEDED), key=list(_NEEDED).index):
+        if wanted[name] is None:
+            raise click.UsageError(_NEEDED[name].format(statistic.name))
     part = {
         "where": given["where"],
         "by": given["by"],
         "keys": _categories(people, given["by"] or "", given["keys"]),
         "membership": given["membership"],
     }
-    if statistic == "count":
-        return accord.count(**part)
-    if statistic == "rows":
-        if given["most"] is None:
-            raise click.UsageError("rows needs --max, the most that one person counts for.")
-        return accord.rows(given["most"], **part)
-    if statistic == "histogram":
-        return accord.histogram(
-            column,
-            edges=_numbers(given["edges"]),
-            categories=_categories(people, column, given["categories"]),
-            missing=None if given["missing"] is None else _category(people, column, given["missing"]),
-            **part,
-        )
-    if given["bounds"] is None:
-        raise click.UsageError(f"{statistic} needs --bounds LO HI, from public knowledge, never from the data.")
-    bounds = tuple(_moment(end) for end in given["bounds"])
-    if statistic == "regression":
-        return _regression(people, column, bounds, given["on"], part)
-    missing = "middle" if given["missing"] is None else _moment(given["missing"])
-    how = {"step": given["step"], "missing": missing, **part}
-    match statistic:
-        case "mean" | "sum":
-            return (accord.mean if statistic == "mean" else accord.sum)(column, bounds, std=given["std"], **how)
-        case "quantile":
-            if given["p"] is None:
-                raise click.UsageError("quantile needs --p, such as --p 0.9 or --p 0.1,0.5,0.9.")
-            ps = _numbers(given["p"]) or []
-            return accord.quantile(column, ps if len(ps) > 1 else ps[0], bounds, **how)
-        case _:
-            ask = {"median": accord.median, "min": accord.min, "max": accord.max}[statistic]
-            return ask(column, bounds, **how)
+    if "on" in statistic.options:
+        return _regression(people, wanted, part)
+    read: dict[str, Any] = {
+        "bounds": lambda ends: tuple(_moment(end) for end in ends),
+        "edges": _numbers,
+        "categories": lambda text: _categories(people, given["column"], text),
+        "missing": _moment
+        if "bounds" in statistic.options
+        else lambda text: _category(people, given["column"], text),
+        "p": lambda text: ps if len(ps := _numbers(text) or []) > 1 else ps[0],
+    }
+    asked = {
+        name: read.get(name, lambda x: x)(wanted[name])
+        for name in statistic.options
+        if wanted[name] is not None
+    }
+    return statistic.ask(**asked, **part)
 
 
 def table_of(given: dict[str, Any]) -> accord.Table:
     """The table that the options of levels and people describe."""
     tiers = read_tiers(given["tiers"])
     default = given["default"] if tiers and given["default"] in tiers else as_number(given["default"])
-    return accord.table(given["source"], epsilon=given["epsilon"], tiers=tiers, default=default, user=given["user"])
+    return accord.table(
+        given["source"], epsilon=given["epsilon"], tiers=tiers, default=default, user=given["user"]
+    )
 
 
-def _regression(people: accord.Table, target: str, bounds: Any, on: str | None, part: dict[str, Any]) -> accord.Query:
-    if on is None:
-        raise click.UsageError("regression needs --on with its features, such as --on 'age=18..100,sex=f|m'.")
-    ends: dict[str, Any] = {target: bounds}
+def _regression(people: accord.Table, wanted: dict[str, Any], part: dict[str, Any]) -> accord.Query:
+    target = wanted["column"]
+    ends: dict[str, Any] = {target: tuple(_moment(end) for end in wanted["bounds"])}
     declared: dict[str, list[Any]] = {}
-    for piece in on.split(","):
+    for piece in wanted["on"].split(","):
         name, _, what = (text.strip() for text in piece.partition("="))
         if name in ends or name in declared:
             raise click.UsageError(f"--on names {name!r} twice, or it is the target. Name each feature once.")
@@ -93,7 +84,8 @@ def _regression(people: accord.Table, target: str, bounds: Any, on: str | None, 
             declared[name] = [_category(people, name, value.strip()) for value in what.split("|")]
         else:
             raise click.UsageError(
-                f"--on has {piece!r}. Every feature needs its public bounds or categories: age=18..100, or sex=f|m."
+                f"--on has {piece!r}. Every feature needs its public bounds or categories: age=18..100, or "
+                "sex=f|m."
             )
     features = [*(n for n in ends if n != target), *declared]
     return accord.regression(target, features, bounds=ends, categories=declared, **part)
@@ -119,7 +111,9 @@ def read_tiers(text: str | None) -> dict[str, float] | None:
         name, _, level = part.rpartition("=")
         number = as_number(level)
         if not name or not isinstance(number, float):
-            raise SpecError(f"--tiers has {part!r}, which is not NAME=ε. Write strict=0.1,standard=1,public=inf.")
+            raise SpecError(
+                f"--tiers has {part!r}, which is not NAME=ε. Write strict=0.1,standard=1,public=inf."
+            )
         if name.strip() in tiers:
             raise SpecError(f"tier {name.strip()!r} is declared twice. Give each tier one level.")
         tiers[name.strip()] = number

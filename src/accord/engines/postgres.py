@@ -2,12 +2,14 @@
 
     postgresql://user@host:port/database?table=schema.people
 
-Where PostgreSQL fails and others do not, its SQL is written so that it cannot: a decimal beyond the doubles, a product of doubles that is too
-small for one, a date beyond the timestamps. Text is compared byte by byte, whatever the collation of its column.
+Where PostgreSQL fails and others do not, its SQL is written so that it cannot: a decimal beyond the doubles,
+a product of doubles that is too small for one, a date beyond the timestamps. Text is compared byte by byte,
+whatever the collation of its column.
 
-Every query is a read-only transaction on a connection of its own, so that a table can be used from threads and forked processes and has
-nothing to mend after a fault. Ctrl-C stops the query in the server, too. The server's texts may quote the data, and the address may have a
-password in it: neither is ever passed on. A SourceError names the table and the class of the fault.
+Every query is a read-only transaction on a connection of its own, so that a table can be used from threads
+and forked processes and has nothing to mend after a fault. Ctrl-C stops the query in the server, too. The
+server's texts may quote the data, and the address may have a password in it: neither is ever passed on. A
+SourceError names the table and the class of the fault.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from accord.engines import Kind
-from accord.engines.sql import SQL
+from accord.engines.dialect import Dialect, StandardLiterals
+from accord.engines.engine import Kind
 from accord.errors import AccordError, SourceError, did_you_mean
 
 _FORM = "postgresql://user@host/database?table=schema.people"
-_OLDEST = 16
+OLDEST = 16
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("int2", "int4", "int8", "float4", "float8", "numeric"), "number"),
     **dict.fromkeys(("text", "varchar", "bpchar", "enum"), "text"),
@@ -36,23 +38,31 @@ _KINDS: dict[str, Kind] = {
     "timestamp": "timestamp",
 }
 _SETTINGS = (
-    "SET LOCAL standard_conforming_strings = on; SET LOCAL extra_float_digits = 1; SET LOCAL DateStyle = 'ISO, YMD'"
+    "SET LOCAL standard_conforming_strings = on; SET LOCAL extra_float_digits = 1; SET LOCAL DateStyle = "
+    "'ISO, YMD'"
 )
 _FIND = (
-    "SELECT c.oid, n.nspname, c.relname, c.relkind IN ('r', 'p', 'v', 'm', 'f') FROM pg_catalog.pg_class AS c "
+    "SELECT c.oid, n.nspname, c.relname, c.relkind IN ('r', 'p', 'v', 'm', 'f') FROM pg_catalog.pg_class AS "
+    "c "
     "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass(%s)"
 )
 _TABLES = (
-    "SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END FROM pg_catalog.pg_class AS c "
-    "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname !~ '^pg_' "
-    "AND n.nspname <> 'information_schema' AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT') ORDER BY 1"
+    "SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || "
+    "c.relname END FROM pg_catalog.pg_class AS c "
+    "JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', "
+    "'f') AND n.nspname !~ '^pg_' "
+    "AND n.nspname <> 'information_schema' AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT') ORDER BY "
+    "1"
 )
 # the type of a domain is what it is made of
 _COLUMNS = (
-    "WITH RECURSIVE found AS (SELECT attnum, attname, atttypid AS type FROM pg_catalog.pg_attribute WHERE attrelid = %s AND attnum > 0 "
+    "WITH RECURSIVE found AS (SELECT attnum, attname, atttypid AS type FROM pg_catalog.pg_attribute WHERE "
+    "attrelid = %s AND attnum > 0 "
     "AND NOT attisdropped AND pg_catalog.has_column_privilege(attrelid, attnum, 'SELECT') UNION ALL "
-    "SELECT attnum, attname, typbasetype FROM found JOIN pg_catalog.pg_type AS t ON t.oid = found.type WHERE typtype = 'd') "
-    "SELECT attname, CASE WHEN typtype = 'e' THEN 'enum' WHEN typnamespace = 'pg_catalog'::regnamespace THEN typname ELSE 'other' END "
+    "SELECT attnum, attname, typbasetype FROM found JOIN pg_catalog.pg_type AS t ON t.oid = found.type WHERE "
+    "typtype = 'd') "
+    "SELECT attname, CASE WHEN typtype = 'e' THEN 'enum' WHEN typnamespace = 'pg_catalog'::regnamespace THEN "
+    "typname ELSE 'other' END "
     "FROM found JOIN pg_catalog.pg_type AS t ON t.oid = found.type WHERE typtype <> 'd' ORDER BY attnum"
 )
 _FLOATS, _INTEGERS, _NUMERIC = (700, 701), (20, 21, 23), 1700
@@ -62,10 +72,10 @@ _LATEST = "TIMESTAMP '294247-01-10 04:00:54.775806'"
 _T = TypeVar("_T")
 
 
-class PostgresSQL(SQL):
+class PostgresDialect(StandardLiterals, Dialect):
     """The SQL of PostgreSQL, for columns of known types."""
 
-    DOUBLE, WIDE = "DOUBLE PRECISION", "NUMERIC"
+    double_type, wide_type = "DOUBLE PRECISION", "NUMERIC"
 
     def __init__(self, types: Mapping[str, str]) -> None:
         super().__init__(types)
@@ -73,42 +83,66 @@ class PostgresSQL(SQL):
         self._numbers = count(1)
 
     def settings(self, sql: str) -> list[tuple[str, str]]:
-        """What must be set before a query, by name: its text, which the server may log and show, has no secret in it."""
+        """What must be set before a query, by name.
+
+        So its text, which the server may log and show, has no secret in it.
+        """
         return [(name, secret) for secret, name in list(self._secrets.items()) if name in sql]
 
     def attempt(self, x: str, kind: str) -> str:
-        """A cast that cannot fail, because it is of the column's own kind; a date is compared with a timestamp as it is."""
-        return x if kind == "TIMESTAMP" else f"CAST({x} AS {kind})"
+        """A cast that cannot fail, because it is of the column's own kind."""
+        return f"CAST({x} AS {kind})"
 
-    def added(self, x: str) -> str:
+    def instant(self, value: str) -> str:
+        return f"TIMESTAMP {self.text(value)}"
+
+    def sum(self, x: str) -> str:
         return f"SUM(CAST({x} AS BIGINT))"  # which is NUMERIC
 
     def steps(self, x: str, low: float, factor: float) -> str:
-        """A product of doubles that would be 0 is an error here: it is left out where it could be, and cannot matter."""
-        steps = super().steps(x, low, factor)
+        """A product of doubles that would be 0 is an error here: it is left out where it could be."""
+        steps = self.plain_steps(x, low, factor)
         smallest = min(nextafter(low, inf) - low, low - nextafter(low, -inf))
         if smallest * factor > 0:
             return steps
-        return f"CASE WHEN ABS({x} - {self.double(low)}) < {self.double(2**-60 / factor)} THEN 0 ELSE {steps} END"
+        near = f"ABS({x} - {self.double(low)}) < {self.double(2**-60 / factor)}"  # where it cannot matter
+        return f"CASE WHEN {near} THEN 0 ELSE {steps} END"
 
-    def divided(self, a: str, b: str) -> str:
+    def quotient(self, a: str, b: str) -> str:
         return f"DIV(CAST({a} AS NUMERIC), CAST({b} AS NUMERIC))"
 
     def number(self, column: str, kind: Kind) -> str:
-        """A column as a double. A decimal that no double can hold is NaN, as far as it is larger, and 0 as far as it is smaller."""
+        """A column as a double.
+
+        A decimal that no double can hold is NaN, as far as it is larger, and 0 as far as it is smaller.
+        """
         x = self.column(column)
         if kind == "boolean":
-            return f"CAST(CAST({x} AS INTEGER) AS {self.DOUBLE})"
+            return f"CAST(CAST({x} AS INTEGER) AS {self.double_type})"
         return self._double(column, x)
 
     def _double(self, column: str, x: str) -> str:
-        """A column of numbers, or what is left of it, as a double."""
-        if self._types.get(column) != "numeric":
-            return f"CAST({x} AS {self.DOUBLE})"
+        """A column of numbers, or what was cut of it, as a double."""
+        if self.types.get(column) != "numeric":
+            return f"CAST({x} AS {self.double_type})"
+        fits = f"ABS({x}) <= 1.7976931348623157e308 OR ABS({x}) = CAST('Infinity' AS NUMERIC)"
         return (
-            f"CASE WHEN ABS({x}) < 1e-307 THEN 0 WHEN ABS({x}) <= 1.7976931348623157e308 OR ABS({x}) = CAST('Infinity' AS NUMERIC) "
-            f"THEN CAST({x} AS {self.DOUBLE}) WHEN {x} IS NOT NULL THEN {self.double(float('nan'))} END"
+            f"CASE WHEN ABS({x}) < 1e-307 THEN 0 WHEN {fits} "
+            f"THEN CAST({x} AS {self.double_type}) WHEN {x} IS NOT NULL THEN {self.double(float('nan'))} END"
         )
+
+    def is_finite(self, x: str) -> str:
+        """NaN is larger than ∞ here."""
+        return f"({x} > {self.double(-inf)} AND {x} < {self.double(inf)})"
+
+    def level(self, column: str, kind: Kind) -> str:
+        """A decimal is cut to millionths; what no double can hold is NaN, as in `number`."""
+        x = self.column(column)
+        return self._double(column, f"TRUNC({x}, 6)" if self.types[column] == "numeric" else x)
+
+    def moment(self, column: str) -> str:
+        """A date is compared with a timestamp as it is."""
+        return self.column(column)
 
     def seconds(self, column: str, kind: str) -> str:
         """Dates reach further than timestamps."""
@@ -125,24 +159,6 @@ class PostgresSQL(SQL):
     def unhexed(self, x: str) -> str:
         return f"CONVERT_FROM(DECODE({x}, 'hex'), 'UTF8')"
 
-    def known(self, x: str) -> str:
-        """NaN is larger than ∞ here."""
-        return f"({x} > {self.double(-inf)} AND {x} < {self.double(inf)})"
-
-    def cut(self, column: str) -> str:
-        x = self.column(column)
-        return f"TRUNC({x}, 6)" if self._types[column] == "numeric" else x
-
-    def level(self, column: str, kind: Kind) -> str:
-        """A decimal is cut to millionths; what no double can hold is NaN, as in `number`."""
-        return self._double(column, self.cut(column))
-
-    def alone(self, source: str, user: str, kind: Kind) -> str:
-        who = self.identity(user, kind)
-        return (
-            f"(SELECT * FROM {source} WHERE {who} IN (SELECT {who} FROM {source} GROUP BY {who} HAVING COUNT(*) = 1))"
-        )
-
     def identity(self, user: str, kind: Kind) -> str:
         if kind != "text":
             return self.column(user)
@@ -152,14 +168,15 @@ class PostgresSQL(SQL):
         return f"REGEXP_REPLACE(BTRIM({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
 
     def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
-        """The same number as every engine has for the same id."""
         x, name = identity, identity
-        if self._types.get(user) == "numeric":
+        if self.types.get(user) == "numeric":
             name = self._trimmed(f"CAST(CASE WHEN {x} = FLOOR({x}) THEN FLOOR({x}) ELSE {x} END AS TEXT)")
-        elif self._types.get(user) in ("float4", "float8"):
+        elif self.types.get(user) in ("float4", "float8"):
             whole = f"{x} = FLOOR({x}) AND ABS({x}) < {self.double(2.0**63)}"
             spelled = self._spelled(user, x)
-            name = self._trimmed(f"CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS TEXT) ELSE {spelled} END")
+            name = self._trimmed(
+                f"CASE WHEN {whole} THEN CAST(CAST({x} AS BIGINT) AS TEXT) ELSE {spelled} END"
+            )
         elif kind == "number":
             name = f"CAST({x} AS TEXT)"
         setting = self._secrets.setdefault(secret, f"accord.secret{next(self._numbers)}")
@@ -167,21 +184,24 @@ class PostgresSQL(SQL):
         digest = f"ENCODE(SHA256(CONVERT_TO({key} || {name}, 'UTF8')), 'hex')"
         return f"CAST(CAST('x' || SUBSTR({digest}, 1, 16) AS BIT(64)) >> 1 AS BIGINT)"
 
-    def blurred(self, source: str, user: str) -> str:
-        exact = {"float4": 2.0**24, "float8": 2.0**53}.get(self._types.get(user, ""))
-        test = f"NOT ABS(CAST({self.column(user)} AS {self.DOUBLE})) < {self.double(exact)}" if exact else "FALSE"
-        return f"SELECT COUNT(*) AS blurred FROM {source} WHERE {test}"
+    def is_inexact_id(self, user: str) -> str:
+        exact = {"float4": 2.0**24, "float8": 2.0**53}.get(self.types.get(user, ""))
+        size = f"ABS(CAST({self.column(user)} AS {self.double_type}))"
+        return f"NOT {size} < {self.double(exact)}" if exact else "FALSE"
 
     def _spelled(self, column: str, x: str) -> str:
-        """A column, or what is known of it, as text; a floating-point number as other engines write it: 1.0, 1000000.0, 1e+16, nan."""
+        """A column, or what is known of it, as text.
+
+        A floating-point number as other engines write it: 1.0, 1000000.0, 1e+16, nan.
+        """
         text = f"CAST({x} AS TEXT)"
-        if self._types.get(column) not in ("float4", "float8"):
+        if self.types.get(column) not in ("float4", "float8"):
             return text
-        plain = (
-            f"CASE WHEN ABS({x}) >= 1e-4 AND ABS({x}) < 1e16 THEN CAST(CAST({text} AS NUMERIC) AS TEXT) ELSE {text} END"
-        )
+        is_plain = f"ABS({x}) >= 1e-4 AND ABS({x}) < 1e16"
+        plain = f"CASE WHEN {is_plain} THEN CAST(CAST({text} AS NUMERIC) AS TEXT) ELSE {text} END"
         return (
-            f"CASE WHEN {x} = 'NaN' THEN 'nan' WHEN {x} = 'Infinity' THEN 'inf' WHEN {x} = '-Infinity' THEN '-inf' "
+            f"CASE WHEN {x} = 'NaN' THEN 'nan' WHEN {x} = 'Infinity' THEN 'inf' WHEN {x} = '-Infinity' THEN "
+            "'-inf' "
             f"WHEN ({plain}) ~ '^-?[0-9]+$' THEN ({plain}) || '.0' ELSE {plain} END"
         )
 
@@ -196,11 +216,11 @@ class Postgres:
         self.label, self._address = label, address
         self.source = ""
         self.columns: dict[str, Kind] = {}
-        self._use(PostgresSQL({}))
+        self._use(PostgresDialect({}))
 
-    def _use(self, sql: PostgresSQL) -> None:
-        self.sql: SQL = sql
-        self._settings = sql.settings
+    def _use(self, dialect: PostgresDialect) -> None:
+        self.dialect: Dialect = dialect
+        self._settings = dialect.settings
 
     @classmethod
     def url(cls, text: str) -> Postgres:
@@ -214,14 +234,15 @@ class Postgres:
             from psycopg.conninfo import conninfo_to_dict
         except ImportError:
             raise SourceError("a table in PostgreSQL needs psycopg. Install accord[postgres].") from None
-        address, name = _split(text)
+        address, name = split_url(text)
         try:
             conninfo_to_dict(address)
         except (psycopg.Error, UnicodeError):
             address = ""
         if not address:
             raise SourceError(
-                f"the address of the PostgreSQL server cannot be read. Write {_FORM}, with signs such as / and @ in a password as %2F and %40."
+                f"the address of the PostgreSQL server cannot be read. Write {_FORM}, with signs such as / "
+                "and @ in a password as %2F and %40."
             )
         if not name:
             raise SourceError(f"the address does not say which table. Add its name: {_FORM}.")
@@ -229,7 +250,7 @@ class Postgres:
         _quietly(made.label, lambda: made._open(name))
         return made
 
-    def fetch(self, sql: str, wide: str | None = None) -> dict[str, Any]:
+    def fetch(self, sql: str, wide: Sequence[str] = ()) -> dict[str, Any]:
         def ask() -> tuple[list[tuple[str, int]], list[tuple[Any, ...]]]:
             with self._transaction() as connection, connection.cursor(binary=True) as cursor:
                 for setting in self._settings(sql):
@@ -240,7 +261,7 @@ class Postgres:
         described, rows = _quietly(self.label, ask)
         columns = list(zip(*rows, strict=True)) or [()] * len(described)
         return {
-            name: [int(x or 0) for x in values] if name == wide else _array(values, kind)
+            name: [int(x or 0) for x in values] if name in wide else _array(values, kind)
             for (name, kind), values in zip(described, columns, strict=True)
         }
 
@@ -272,21 +293,24 @@ class Postgres:
         return connection
 
     def _open(self, name: Sequence[str]) -> None:
-        quote = self.sql.quote
+        quote = self.dialect.quote
         with self._transaction() as connection:
             version = connection.info.server_version // 10_000
             encoding = connection.info.parameter_status("server_encoding")
-            if version < _OLDEST:
+            if version < OLDEST:
                 raise SourceError(
-                    f"the server is PostgreSQL {version}. accord reads tables of version {_OLDEST} and later."
+                    f"the server is PostgreSQL {version}. accord reads tables of version {OLDEST} and later."
                 )
             if encoding != "UTF8":
-                raise SourceError(f"the database is encoded in {encoding}. accord reads tables of databases in UTF8.")
+                raise SourceError(
+                    f"the database is encoded in {encoding}. accord reads tables of databases in UTF8."
+                )
             found = connection.execute(_FIND, [".".join(map(quote, name))]).fetchone()
             if found is None:
                 known = [row[0] for row in connection.execute(_TABLES).fetchall()]
                 raise SourceError(
-                    f"there is no table {'.'.join(name)!r} in the database: {did_you_mean('.'.join(name), known)}"
+                    f"there is no table {'.'.join(name)!r} in the database: "
+                    f"{did_you_mean('.'.join(name), known)}"
                 )
             table, schema, own, readable = found
             described = connection.execute(_COLUMNS, [table]).fetchall() if readable else []
@@ -294,22 +318,30 @@ class Postgres:
             raise SourceError(
                 f"{self.label} has no columns that this user may read. Grant SELECT on it, or name another."
             )
-        self._use(PostgresSQL(dict(described)))
+        self._use(PostgresDialect(dict(described)))
         self.columns = {column: _KINDS.get(kind, "other") for column, kind in described}
-        self.source = f"(SELECT {', '.join(map(self._column, self.columns))} FROM {quote(schema)}.{quote(own)})"
+        self.source = (
+            f"(SELECT {', '.join(map(self._column, self.columns))} FROM {quote(schema)}.{quote(own)})"
+        )
 
     def _column(self, name: str) -> str:
-        """A column under its generated name: text without its type and collation, which can make different texts equal."""
-        quoted = self.sql.quote(name)
+        """A column under its generated name.
+
+        Text is without its type and collation, which can make different texts equal.
+        """
+        quoted = self.dialect.quote(name)
         selected = f'CAST({quoted} AS TEXT) COLLATE "C"' if self.columns[name] == "text" else quoted
-        return f"{selected} AS {self.sql.column(name)}"
+        return f"{selected} AS {self.dialect.column(name)}"
 
 
 _STAYS = "rows of a PostgreSQL table stay in the server. Write it to a Parquet file and open that."
 
 
-def _split(text: str) -> tuple[str, list[str]]:
-    """An URL without its parameter `table`, and the parts of the name that it gives: of the schema, if any, and of the table."""
+def split_url(text: str) -> tuple[str, list[str]]:
+    """An URL without its parameter `table`, and the parts of the name that this gives.
+
+    Of the schema, if any, and of the table.
+    """
     scheme, _, rest = text.partition("://")
     start = rest.partition("/")[0].find("@") + 1  # a password may have a question mark in it
     place, _, query = rest[start:].partition("?")
@@ -325,7 +357,9 @@ def _parts(name: str) -> list[str]:
     quoted = r'"(?:[^"]|"")+"'
     match = re.fullmatch(rf"(?:({quoted}|[^.\"][^.]*)\.)?({quoted}|.+)", name, re.DOTALL)
     found = [part for part in match.groups() if part] if match else [name] if name else []
-    return [part[1:-1].replace('""', '"') if re.fullmatch(quoted, part, re.DOTALL) else part for part in found]
+    return [
+        part[1:-1].replace('""', '"') if re.fullmatch(quoted, part, re.DOTALL) else part for part in found
+    ]
 
 
 def _array(values: Sequence[Any], kind: int) -> Any:
@@ -342,7 +376,10 @@ def _array(values: Sequence[Any], kind: int) -> Any:
 
 
 def _quietly(label: str, call: Callable[[], _T]) -> _T:
-    """What `call` gives; the server's error becomes a SourceError that tells nothing of the data or the address."""
+    """What `call` gives.
+
+    The server's error becomes a SourceError that tells nothing of the data or the address.
+    """
     from psycopg import OperationalError, errors
 
     try:

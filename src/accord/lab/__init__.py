@@ -1,13 +1,16 @@
-"""The lab: simulation, comparison, audit, and every figure of the papers, redrawn. Seeded, for research; nothing outside uses it.
+"""The lab: simulation, comparison, audit, and every figure of the papers, redrawn.
+
+Seeded, for research; nothing outside uses it.
 
     from accord import lab
-    lab.simulate("affine", query, spec, lab.populations.normal(), runs=10_000, seed=1)        # errors, and what the plan had predicted
+    lab.simulate("affine", query, spec, lab.populations.normal(), runs=10_000, seed=1)
     lab.compare(["affine", "threshold", "sample"], query, spec, population).plot("errors.png")
-    list(lab.reproduce(lab.wanted(["C-table2"])))                                             # `accord reproduce C-table2`
-    lab.audit.run(["affine"], ["mean"])                                                       # `accord audit affine --statistic mean`
-    lab.audit.check(algorithm, people)                                                        # one's own, for accord.sample
+    list(lab.reproduce(lab.wanted(["C-table2"])))  # `accord reproduce C-table2`
+    lab.audit.run(["affine"], ["mean"])            # `accord audit affine --statistic mean`
+    lab.audit.check(algorithm, people)             # one's own, for accord.sample
 
-`populations`: normal, uniform, bernoulli, beta, lognormal, a real column. `specs`: [J]'s three groups, two groups, log-uniform, published segmentations.
+`populations`: normal, uniform, bernoulli, beta, lognormal, a real column. `specs`: [J]'s three groups, two
+groups, log-uniform, published segmentations.
 """
 
 from importlib import import_module

@@ -1,4 +1,7 @@
-"""Work shared among processes. What comes out does not depend on how many there are: every process reckons with one thread."""
+"""Work shared among processes.
+
+What comes out does not depend on how many there are: every process reckons with one thread.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,9 @@ def shared(tasks: Sequence[Task], work: Callable[[Task], Made], jobs: int) -> It
 
 
 def _serve() -> None:
-    """Ctrl-C is for the process that everyone works for, which then ends the others; and nobody outlives it, however it ends."""
+    """Ctrl-C is for the process that everyone works for, which then ends the others; and nobody outlives it,
+    however it ends.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None
@@ -48,7 +53,9 @@ def _serve() -> None:
 
 @contextmanager
 def _no_main() -> Iterator[None]:
-    """Processes that start now do not run the caller's own script again, which may have no guard against it, or no file."""
+    """Processes that start now do not run the caller's own script again, which may have no guard against it,
+    or no file.
+    """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:

@@ -1,18 +1,32 @@
 """Ledger: what everyone has left, over many releases, tables and processes.
 
-    books.py     Ledger: register, remaining, reserve, settle; what a user calls
-    reading.py   what is stored, checked: types, ranges, hashes, digests
-    verifying.py what is wrong with a ledger
-    head.py      how many entries there are, noted outside of the database
-    cohorts.py   people with the same level, tables and history are one account; how a new version of a table divides them
-    chain.py     the list of entries, each holding the hash of the one before; replaying it
-    key.py       the key of the hash by which people are known
-    store.py     SQLite and PostgreSQL: one writer at a time, numbered migrations
+    ledger.py       Ledger: what a user calls; each method is one call of a module below
+    opening.py      open a ledger, or make a new one with its key
+    books.py        Books: a ledger's store, key and head; transactions that miss no entry
+    registering.py  make a table known, or a new version of it; its public groups
+    finding.py      which registered table a table is, and why it is none
+    charging.py     reserve before anything is read, settle afterwards; what everyone has left
+    history.py      how everyone stands and what was done, for reading and for other programs
+    verifying.py    what is wrong with a ledger
+    restoring.py    go on from an older copy
+    reading.py      what is stored, checked: types, ranges, hashes, digests
+    cohorts.py      people with the same level, tables and history are one account; how a new
+                    version of a table divides them
+    chain.py        the list of entries, each holding the hash of the one before; replaying it
+    head.py         how many entries there are, noted outside of the database
+    key.py          the key of the hash by which people are known
+    store.py        one writer at a time, numbered migrations; what SQLite and PostgreSQL have in common
+    sqlite.py       a ledger in a file
+    postgres.py     a ledger on a PostgreSQL server
 
-An account is a whole number of millionths. A release is charged before anything is read, in one transaction that checks every account; the
-answer is booked afterwards. Whatever happens in between, the charge stands.
+An account is a whole number of millionths. A release is charged before anything is read, in one transaction
+that checks every account; the answer is booked afterwards. Whatever happens in between, the charge stands.
+
+The jobs work on `Books`, which a Ledger has as `ledger.books`. What they know of a table is who is in it
+(`accord.people.identity.Registrable`), and of a plan what it charges: no value ever comes here.
 """
 
-from accord.ledger.books import Ledger, Registration
+from accord.ledger.ledger import Ledger
+from accord.ledger.registering import Registration
 
 __all__ = ["Ledger", "Registration"]

@@ -1,15 +1,18 @@
-"""The chain: every entry holds the hash of the one before, so that a removed or changed entry shows; and the accounts that follow from it.
+"""The chain: every entry holds the hash of the one before, so that a removed or changed entry shows.
 
     hash = SHA-256 of previous, seq, time, kind and body, as UTF-8 text, each followed by a line feed
-    seal = HMAC-SHA-256 of hash, with a key derived from the ledger's: nobody else can add to the chain or write it anew
+    seal = HMAC-SHA-256 of hash, with a key derived from the ledger's: nobody else can add to the chain or
+           write it anew
 
-The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table, "reserve" charges, and what came of
-a reservation: "release" with its receipts, or "failed". A reservation without either was interrupted; it is charged all the same. "restored": an
-older copy was accepted, and what was done since is forgotten.
+The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table,
+"reserve" charges, and what came of a reservation: "release" with its receipts, or "failed". A reservation
+without either was interrupted; it is charged all the same. "restored": an older copy was accepted, and what
+was done since is forgotten. The accounts follow from the entries: `Replay`.
 
-Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who is in which cohort; entries of accord
-before 0.3 do not hold the first. "charges" and "moves" have a row for each cohort, perhaps a million: they are read and written by column, and
-nothing here holds more than one entry's of them.
+Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
+is in which cohort; entries of accord before 0.3 do not hold the first. "charges" and "moves" have a row for
+each cohort, perhaps a million: they are read and written by column, and nothing here holds more than one
+entry's of them.
 """
 
 from __future__ import annotations
@@ -31,12 +34,16 @@ from accord.ledger.cohorts import NO_COHORTS, NONE, Cohorts, Moves, follow
 START = "0" * 64
 _ROWS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
 """The long lists in bodies: cohort and charge; source, level, target and people of a move."""
+_UNREADABLE = (LedgerError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)
+"""What reading an entry raises that is not what it should be."""
 _LONG = 10_000
 """Letters of a list that is worth reading by column."""
 
 
 @dataclass(frozen=True)
 class Entry:
+    """One thing that was done, as it is stored."""
+
     seq: int
     time: str
     kind: str
@@ -47,6 +54,7 @@ class Entry:
 
     @property
     def content(self) -> dict[str, Any]:
+        """What its body says."""
         return self._read(lambda: json.loads(self.body))
 
     @property
@@ -100,12 +108,24 @@ def _outline(body: str) -> Any:
 
 
 def following(last: Entry | None, kind: str, content: dict[str, Any], seal: Callable[[str], str]) -> Entry:
-    """The next entry."""
+    """The next entry.
+
+    Raises:
+        LedgerError: there is text in it that cannot be stored.
+    """
     seq, previous = (1, START) if last is None else (last.seq + 1, last.hash)
     time = datetime.now(UTC).isoformat()
     body = "".join(("{", ",".join(f"{_json(name)}:{_json(value)}" for name, value in content.items()), "}"))
-    mark = _hash(previous, seq, time, kind, body)
-    return Entry(seq, time, kind, body, previous, mark, seal(mark))
+    try:
+        own = _hash(previous, seq, time, kind, body)
+    except UnicodeEncodeError:
+        own = None
+    if own is None:  # not above: the fault holds the whole body
+        raise LedgerError(
+            "a ledger cannot store text with half a character in it (a lone surrogate, such as '\\ud800'). "
+            "Leave it out of names, and of what an algorithm returns."
+        )
+    return Entry(seq, time, kind, body, previous, own, seal(own))
 
 
 def _json(value: Any) -> str:
@@ -131,23 +151,23 @@ def to_micro(text: str) -> int:
 
 
 def add(spent: IntArray, charge: IntArray) -> IntArray:
-    """∞ stays ∞."""
+    """What was spent after a charge; ∞ stays ∞."""
     return np.where(charge >= PUBLIC - spent, PUBLIC, spent + charge)
 
 
-def columns(name: str, told: Any) -> list[IntArray]:
+def columns(name: str, listed: Any) -> list[IntArray]:
     """Charges or moves, from an entry's outline.
 
     Raises:
         ValueError, TypeError, ArithmeticError: they are none.
     """
     pattern = _ROWS[name]
-    if isinstance(told, Rows):
-        if (found := numerals.read(pattern, told[1:-1])) is not None:
-            return found
-        told = json.loads(told)
+    if isinstance(listed, Rows):
+        if (numbers := numerals.read(pattern, listed[1:-1])) is not None:
+            return numbers
+        listed = json.loads(listed)
     signs = [sign for sign in pattern if sign in "#$"]
-    by_column = list(zip(*told, strict=True)) or [()] * len(signs)
+    by_column = list(zip(*listed, strict=True)) or [()] * len(signs)
     return [
         _column(values, to_micro if sign == "$" else None, or_none=name == "moves" and k < 2)
         for k, (sign, values) in enumerate(zip(signs, by_column, strict=True))
@@ -184,19 +204,19 @@ class Replay:
         previous, seq = START, 0
         for entry in entries:
             self.entries += 1
-            told = f"entry {entry.seq}"
+            this = f"entry {entry.seq}"
             if entry.seq != seq + 1:
-                self.problems.append(f"{told} comes after entry {seq}: entries are missing, or out of order")
+                self.problems.append(f"{this} comes after entry {seq}: entries are missing, or out of order")
             if entry.previous != previous:
-                self.problems.append(f"{told} does not hold the hash of the entry before it")
+                self.problems.append(f"{this} does not hold the hash of the entry before it")
             if not entry.is_whole:
-                self.problems.append(f"{told} has been changed: its hash is another")
+                self.problems.append(f"{this} has been changed: its hash is another")
             if seal is not None and entry.seal != seal(str(entry.hash)):
-                self.problems.append(f"{told} was not written with the ledger's key")
+                self.problems.append(f"{this} was not written with the ledger's key")
             try:
                 self._apply(entry)
-            except (LedgerError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError) as fault:
-                self.problems.append(f"{told} cannot be read ({type(fault).__name__})")
+            except _UNREADABLE as fault:
+                self.problems.append(f"{this} cannot be read ({type(fault).__name__})")
             previous, seq = entry.hash, seq + 1 if not isinstance(entry.seq, int) else entry.seq
         return self
 
@@ -244,11 +264,11 @@ class Replay:
             self.problems.append(f"entry {seq} puts people with different accounts into cohort {target}")
         if not np.array_equal(gone, self.cohorts.people):
             self.problems.append(f"entry {seq} loses people")
-        name, version, mark, count, tiers, key, neighbors, digest = (
+        name, version, fingerprint, count, tiers, key, neighbors, digest = (
             content[field]
             for field in ("table", "version", "fingerprint", "people", "tiers", "key", "neighbors", "digest")
         )
-        # only now that all of it was legible: half a registration would be none that can be told about
+        # only now that all of it was legible: half a registration is none
         self.cohorts = cohorts
-        self.tables[table] = (name, version, mark, count, tiers)
+        self.tables[table] = (name, version, fingerprint, count, tiers)
         self.meta, self.digest = (key, neighbors), digest

@@ -1,8 +1,9 @@
 """Cohorts: people with the same level in the same tables and the same spendings are one account.
 
-A release charges everyone of a level in a table alike, so people of one cohort stay alike; its cost is by cohort, not by person. When a table is
-registered, or a new version of it, each person goes from the cohort that they are in (none, if they are new) to the one that has the same
-spendings and their new levels. Nobody's spendings ever change by that, also not those of people who leave a table and come back.
+A release charges everyone of a level in a table alike, so people of one cohort stay alike; its cost is by
+cohort, not by person. When a table is registered, or a new version of it, each person goes from the cohort
+that they are in (none, if they are new) to the one that has the same spendings and their new levels. Nobody's
+spendings ever change by that, also not those of people who leave a table and come back.
 
 There may be as many cohorts as people, so that they are columns here, never objects.
 """
@@ -10,6 +11,7 @@ There may be as many cohorts as people, so that they are columns here, never obj
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,9 +46,12 @@ class Cohorts:
 
     id: IntArray
     level: IntArray
-    """The lowest that they have in any table: the strictest wish counts everywhere. 0: in no table any more."""
+    """The lowest that they chose in any table: the strictest counts everywhere. 0: in no table any more."""
     allowed: IntArray
-    """The most that may ever have been spent: a level lowered below what was spent leaves nothing, and takes nothing back."""
+    """The most that may ever have been spent.
+
+    A level lowered below what was spent leaves nothing, and takes nothing back.
+    """
     spent: IntArray
     """PUBLIC once public people were read without noise."""
     people: IntArray
@@ -83,14 +88,17 @@ _NOTHING = np.zeros(0, dtype=np.int64)
 NO_COHORTS = Cohorts(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, Members(_NOTHING, _NOTHING, _NOTHING))
 
 
-def left_of(level: IntArray, allowed: IntArray, spent: IntArray) -> IntArray:
+def remaining_of(level: IntArray, allowed: IntArray, spent: IntArray) -> IntArray:
     """What cohorts have left; ∞ where the level is."""
     return np.where(level == PUBLIC, PUBLIC, allowed - spent)
 
 
 @dataclass(frozen=True, eq=False)
 class Moves:
-    """So many people of one cohort (or none: new ones), with one new level in the table (or none), and the cohort that they go to."""
+    """How many people go from which cohort to which.
+
+    Those of one row come from one cohort (or none: new ones), and have one new level in the table (or none).
+    """
 
     source: IntArray
     level: IntArray
@@ -125,7 +133,7 @@ def assign(
         table: the table that is registered.
         new_hashes, new_levels: of everyone in it, ascending by hash.
     """
-    everyone = _union(hashes, new_hashes)
+    everyone = union(hashes, new_hashes)
     group = np.full(everyone.size, NONE, dtype=np.int64)
     group[np.searchsorted(everyone, hashes)] = of
     olds, group = places(group)
@@ -135,16 +143,39 @@ def assign(
     group *= levels.size
     group += level
     codes, group = places(group)
-    source, wish = olds[codes // levels.size], levels[codes % levels.size]
-    target = _targets(cohorts, table, source, wish)
-    moves = Moves(source, wish, target, np.bincount(group, minlength=codes.size))
+    source, chosen = olds[codes // levels.size], levels[codes % levels.size]
+    target = _targets(cohorts, table, source, chosen)
+    moves = Moves(source, chosen, target, np.bincount(group, minlength=codes.size))
     return Assignment(everyone, target[group], moves, follow(cohorts, table, moves)[0])
 
 
-def _targets(cohorts: Cohorts, table: int, source: IntArray, wish: IntArray) -> IntArray:
-    """The numbers of the cohorts with the accounts that people move to: the last that ever had such an account, or a new one."""
+class Changes(NamedTuple):
+    """How many people joined a table, left it, lowered their level and raised it."""
+
+    joined: int
+    left: int
+    lowered: int
+    raised: int
+
+
+def changes(cohorts: Cohorts, moves: Moves, table: int) -> Changes:
+    """What moves change about a table, from the cohorts before them."""
+    before = np.full(moves.source.size, NONE, dtype=np.int64)
+    known = moves.source != NONE
+    before[known] = cohorts.levels_in(table)[cohorts.at(moves.source[known])]
+    was, will = before != NONE, moves.level != NONE
+    stayed = was & will
+    kinds = (~was & will, was & ~will, stayed & (moves.level < before), stayed & (moves.level > before))
+    return Changes(*(int(moves.people[kind].sum()) for kind in kinds))
+
+
+def _targets(cohorts: Cohorts, table: int, source: IntArray, chosen: IntArray) -> IntArray:
+    """The numbers of the cohorts with the accounts that people move to.
+
+    It is the last that ever had such an account, or a new one.
+    """
     rest = _rest(cohorts, table)
-    both = np.append(cohorts.levels_in(table), wish)
+    both = np.append(cohorts.levels_in(table), chosen)
     levels, level = places(both)
     key = np.append(rest[:-1], _of_source(cohorts, rest, source)) * levels.size + level
     old, key = key[: cohorts.id.size], key[cohorts.id.size :]
@@ -173,18 +204,18 @@ def follow(cohorts: Cohorts, table: int, moves: Moves) -> tuple[Cohorts, IntArra
     targets, first, which = np.unique(moves.target, return_index=True, return_inverse=True)
     mixed = moves.target[key != key[first][which]]
 
-    numbers = _union(cohorts.id, targets)
+    numbers = union(cohorts.id, targets)
     old, new = np.searchsorted(numbers, cohorts.id), np.searchsorted(numbers, targets)
     spent, people = (np.zeros(numbers.size, dtype=np.int64) for _ in range(2))
     spent[old] = cohorts.spent
     spent[new] = _of_source(cohorts, np.append(cohorts.spent, 0), moves.source[first])
     np.add.at(people, new[which], moves.people)
     members = _moved(cohorts, table, targets, moves.source[first], moves.level[first])
-    lowest = _lowest(numbers, members)
+    lowest = lowest_level(numbers, members)
     return Cohorts(numbers, lowest, np.maximum(lowest, spent), spent, people, members), mixed
 
 
-def _moved(cohorts: Cohorts, table: int, targets: IntArray, source: IntArray, wish: IntArray) -> Members:
+def _moved(cohorts: Cohorts, table: int, targets: IntArray, source: IntArray, chosen: IntArray) -> Members:
     """What people take with them: their levels in other tables, and the new one."""
     tables, owner, levels = _elsewhere(cohorts, table)
     counts = np.append(np.bincount(owner, minlength=cohorts.id.size), 0)
@@ -192,15 +223,15 @@ def _moved(cohorts: Cohorts, table: int, targets: IntArray, source: IntArray, wi
     many, start = _of_source(cohorts, counts, source), _of_source(cohorts, starts, source)
     # rows start, start + 1, …, start + many − 1 of each
     rows = np.repeat(start - np.append(0, np.cumsum(many))[:-1], many) + np.arange(many.sum())
-    stays = wish != NONE
+    stays = chosen != NONE
     tab = np.append(tables[rows], np.full(np.count_nonzero(stays), table))
     cohort = np.append(np.repeat(targets, many), targets[stays])
-    level = np.append(levels[rows], wish[stays])
+    level = np.append(levels[rows], chosen[stays])
     order = np.lexsort((cohort, tab))
     return Members(tab[order], cohort[order], level[order])
 
 
-def _lowest(numbers: IntArray, members: Members) -> IntArray:
+def lowest_level(numbers: IntArray, members: Members) -> IntArray:
     """The strictest level of each cohort; 0 if it is in no table."""
     at = np.searchsorted(numbers, members.cohort)
     lowest = np.zeros(numbers.size, dtype=np.int64)
@@ -219,7 +250,10 @@ def _elsewhere(cohorts: Cohorts, table: int) -> tuple[IntArray, IntArray, IntArr
 
 
 def _rest(cohorts: Cohorts, table: int) -> IntArray:
-    """A number for what each cohort has spent and for its levels in other tables: the same for the same. The last is of new people."""
+    """A number for what each cohort has spent and for its levels in other tables: the same for the same.
+
+    The last is of new people.
+    """
     spendings, rest = places(np.append(cohorts.spent, 0))
     unused = spendings.size
     tab, owner, level = _elsewhere(cohorts, table)
@@ -238,22 +272,25 @@ def _rest(cohorts: Cohorts, table: int) -> IntArray:
 
 
 def _of_source(cohorts: Cohorts, values: IntArray, source: IntArray) -> IntArray:
-    """What the sources of moves have, of a column with one place more than there are cohorts: for new people."""
+    """What the sources of moves have, of a column by cohort with one place more: for new people."""
     at = np.full(source.size, cohorts.id.size)
     known = source != NONE
     at[known] = cohorts.at(source[known])
-    found: IntArray = values[at]
-    return found
+    theirs: IntArray = values[at]
+    return theirs
 
 
 def places(values: IntArray) -> tuple[IntArray, IntArray]:
     """The distinct values, ascending, and where each value stands among them."""
-    found = distinct(values)
-    return found, np.searchsorted(found, values)
+    each = distinct(values)
+    return each, np.searchsorted(each, values)
 
 
-def _union(one: IntArray, other: IntArray) -> IntArray:
-    """Of two ascending arrays without repetitions. (A stable sort merges two runs in one pass; NumPy's own union is ten times slower.)"""
+def union(one: IntArray, other: IntArray) -> IntArray:
+    """The union of two ascending arrays without repetitions.
+
+    A stable sort merges two runs in one pass; NumPy's own union is ten times slower.
+    """
     if not one.size or not other.size:
         return one if one.size else other
     at = np.minimum(np.searchsorted(one, other), one.size - 1)

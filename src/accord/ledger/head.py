@@ -1,13 +1,14 @@
 """The head: how many entries a ledger in a file has, noted outside of its database.
 
-A database that lost its newest entries looks whole: an older copy of it, or one whose -wal file is gone. The file accord.db.head knows better.
-It follows after every transaction, so that a crash in between leaves the database ahead of it, which does no harm; behind it is damage.
+A database that lost its newest entries looks whole: an older copy of it, or one whose -wal file is gone. The
+file accord.db.head knows better. It follows after every transaction, so that a crash in between leaves the
+database ahead of it, which does no harm; behind it is damage.
 
     entries, hash of the newest (64 zeros if there are none), seal: three words on a line
 
-The seal is an HMAC with the ledger's key, of another text than those in the chain: who has the entries, but not the key, cannot make a head for
-fewer of them. `accord_meta` says that there is a head, so that one that is gone is missed; ledgers of older versions get theirs when they are
-next written to.
+The seal is an HMAC with the ledger's key, of another text than those in the chain: who has the entries, but
+not the key, cannot make a head for fewer of them. `accord_meta` says that there is a head, so that one that
+is gone is missed; ledgers of older versions get theirs when they are next written to.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ from typing import TypeAlias
 
 from accord.errors import LedgerError
 from accord.ledger.chain import START
-from accord.ledger.reading import entry_of, newest_entry, select
-from accord.ledger.store import Session, SQLite
+from accord.ledger.reading import digests, entry_of, newest_entry, select
+from accord.ledger.sqlite import SQLite
+from accord.ledger.store import Session
 
 Seal: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class Head:
+    """What is noted of a database."""
+
     entries: int
     hash: str
     seal: str
@@ -50,6 +54,8 @@ def _sealed(entries: int, newest: str, seal: Seal) -> Head:
 
 
 class HeadFile:
+    """The file beside a ledger's."""
+
     def __init__(self, store: SQLite) -> None:
         self._store = store
 
@@ -63,7 +69,10 @@ class HeadFile:
         return repr(str(self._path))
 
     def read(self) -> Head | None:
-        """None: there is none. To be read before the database is, because others add to both meanwhile."""
+        """What is noted; None: there is no such file.
+
+        To be read before the database is, because others add to both meanwhile.
+        """
         try:
             words = _LINE.fullmatch(self._path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -73,17 +82,18 @@ class HeadFile:
         return ILLEGIBLE if words is None else Head(int(words[1]), words[2], words[3])
 
     def problem(self, db: Session, head: Head | None, seal: Seal | None) -> str | None:
-        """Why entries may be missing at the end of the database; without `seal`, who wrote the head is not looked at."""
+        """Why entries may be missing at the end of the database; None: none is.
+
+        Without `seal`, who wrote the head is not looked at.
+        """
+        this = f"the file {self.label}, which says how many entries there are,"
         if head is None:
-            promised = select(db, "accord_meta", "WHERE name = 'head'")
-            lost = promised and not self._path.exists()  # another process may just have made it
-            return f"the file {self.label}, which says how many entries there are, is gone" if lost else None
+            lost = self._is_promised(db) and not self._path.exists()  # another process may just have made it
+            return f"{this} is gone" if lost else None
         if head == ILLEGIBLE:
-            return f"the file {self.label}, which says how many entries there are, cannot be read"
+            return f"{this} cannot be read"
         if seal is not None and head != _sealed(head.entries, head.hash, seal):
-            return (
-                f"the file {self.label}, which says how many entries there are, was not written with the ledger's key"
-            )
+            return f"{this} was not written with the ledger's key"
         newest = newest_entry(db)
         entries = 0 if newest is None else newest.seq
         if entries < head.entries:
@@ -93,14 +103,31 @@ class HeadFile:
             return f"its entry {head.entries:,} is another than it was"
         return None
 
+    def is_due(self, db: Session) -> bool:
+        """Whether the ledger is of a version that made none: neither a head, nor digests of the accounts.
+
+        What the database says decides, not whether there is a file: one that a transaction began which then
+        failed is not promised. Digests hold the promise, so that it cannot be added where there is one.
+        """
+        return not self._is_promised(db) and "accounts" not in digests(newest_entry(db))
+
+    def _is_promised(self, db: Session) -> bool:
+        return bool(select(db, "accord_meta", "WHERE name = 'head'"))
+
     def begin(self, db: Session, seal: Seal) -> None:
-        """Make a head for what is committed, and have the database say that there is one, once this transaction is."""
+        """Make a head for what is committed.
+
+        The database says that there is one, once this transaction is committed.
+        """
         self.write(head_of(db, seal))
         db.run("DELETE FROM accord_meta WHERE name = 'head'")
         db.run("INSERT INTO accord_meta (name, value) VALUES ('head', 'yes')")
 
     def follow(self, seal: Seal) -> None:
-        """Note what the database has. Where two do so at once, whoever comes last looks again: no lock is needed for it."""
+        """Note what the database has.
+
+        Where two do so at once, whoever comes last looks again: no lock is needed for it.
+        """
         while True:
             with self._store.read() as db:
                 newest = head_of(db, seal)
@@ -110,7 +137,7 @@ class HeadFile:
             self.write(newest)
 
     def write(self, head: Head) -> None:
-        """At once or not at all; for the eyes of those who may see the database."""
+        """Replace the file, at once or not at all; for the eyes of those who may see the database."""
         draft = None
         try:
             handle, name = tempfile.mkstemp(prefix=f"{self._path.name}.", dir=self._path.parent)

@@ -1,4 +1,8 @@
-"""The key of the hash by which people are known. Without it, nobody can tell from a ledger who is in it."""
+"""The key of the hash by which people are known.
+
+Without it, nobody can tell from a ledger who is in it. It lies beside a ledger in a file; for one on a server
+it is a variable of the environment.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from accord.errors import LedgerError
+from accord.ledger.sqlite import SQLite
+from accord.ledger.store import Store
 
 VARIABLE = "ACCORD_LEDGER_KEY"
 _SHORTEST = 16
@@ -22,7 +28,8 @@ class Key:
         raw = key.encode() if isinstance(key, str) else key
         if not isinstance(raw, bytes) or len(raw) < _SHORTEST:
             raise LedgerError(
-                f"the ledger's key is too short. Give a text of at least {_SHORTEST} characters that nobody can guess, such as 64 random hex digits."
+                f"the ledger's key is too short. Give a text of at least {_SHORTEST} characters "
+                "that nobody can guess, such as 64 random hex digits."
             )
         self.secret = hashlib.sha256(b"accord people 1" + raw).hexdigest()[:32]
         """Goes before every id that is hashed."""
@@ -38,12 +45,32 @@ class Key:
         return "<Key>"
 
 
+def at_hand(store: Store) -> Key | None:
+    """The key where it is kept; None: there is none."""
+    return from_file(key_file(store.path)) if isinstance(store, SQLite) else from_environment()
+
+
+def missing_text(store: Store) -> str:
+    """What to say where there is none."""
+    if isinstance(store, SQLite):
+        return (
+            f"the ledger's key {str(key_file(store.path))!r} is missing, "
+            "and without it nobody can be recognised. Restore it, or give key=."
+        )
+    return (
+        f"the ledger {store.label} needs its key: set the variable {VARIABLE}, or give key=. "
+        "Use the same text everywhere and keep it."
+    )
+
+
 def from_environment() -> Key | None:
+    """The key of ledgers on servers."""
     value = os.environ.get(VARIABLE)
     return None if value is None else Key(value)
 
 
 def key_file(database: Path) -> Path:
+    """Where the key of a ledger in a file lies."""
     return database.with_name(database.name + ".key")
 
 
@@ -55,14 +82,16 @@ def from_file(path: Path) -> Key | None:
         except FileNotFoundError:
             continue
         except (OSError, UnicodeDecodeError) as fault:
-            raise LedgerError(
-                f"cannot read the ledger's key in {str(place)!r} ({type(fault).__name__}). Restore it, or give key=."
-            ) from None
+            fact = f"cannot read the ledger's key in {str(place)!r} ({type(fault).__name__})"
+            raise LedgerError(f"{fact}. Restore it, or give key=.") from None
     return None
 
 
 def draft(path: Path) -> Key:
-    """A new random key, for its owner's eyes only, in a file that `confirm` gives its name once the ledger is made."""
+    """A new random key, for its owner's eyes only.
+
+    It lies in a file that `confirm` gives its name once the ledger is made.
+    """
     target = _draft_of(path)
     try:
         target.unlink(missing_ok=True)  # of a ledger that was never made
@@ -74,7 +103,8 @@ def draft(path: Path) -> Key:
             os.close(handle)
     except OSError as fault:
         raise LedgerError(
-            f"cannot write the ledger's key to {str(path)!r} ({type(fault).__name__}). Choose a folder that can be written to, or give key=."
+            f"cannot write the ledger's key to {str(path)!r} ({type(fault).__name__}). "
+            "Choose a folder that can be written to, or give key=."
         ) from None
     key = from_file(path)
     assert key is not None

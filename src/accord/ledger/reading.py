@@ -2,8 +2,9 @@
 
 Types and ranges   Every column says what it may hold; a row with anything else in it is damage.
 The chain          Entries follow from each other by their hashes, and from the first on.
-The accounts       Every entry holds a digest of the accounts that it left, and another of who is in which cohort. What is read must have the digest
-                   in the newest entry. Where that has none (it was written by an older version), the accounts must follow from all entries.
+The accounts       Every entry holds a digest of the accounts that it left, and another of who is in which
+                   cohort. What is read must have the digest in the newest entry. Where that has none (it was
+                   written by an older version), the accounts must follow from all entries.
 
 Checking the accounts takes time by cohort, not by person; who is in which cohort is checked when it is read.
 """
@@ -15,26 +16,29 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from accord.budget import PUBLIC, IntArray
 from accord.ledger.chain import START, Entry, Replay, add
-from accord.ledger.cohorts import Cohorts, Members, left_of
+from accord.ledger.cohorts import Cohorts, Members, remaining_of
 from accord.ledger.store import Session
 from accord.numerals import written
 
-_CHUNK = 2**20
+CHUNK = 2**20
+"""So many people are stored in a row."""
 _META = ("key", "neighbors", "head")
 """What `accord_meta` holds that the accounts depend on."""
 
 
-# ---- what each column may hold ---------------------------------------------------------------------------------------
+# ---- what each column may hold ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Whole:
+    """Whole numbers within limits."""
+
     least: int = 0
     most: int = PUBLIC
 
@@ -44,6 +48,8 @@ class Whole:
 
 @dataclass(frozen=True)
 class Text:
+    """Text of a pattern."""
+
     pattern: str = r"(?s:.+)"
 
     def hold(self, values: tuple[Any, ...]) -> bool:
@@ -68,7 +74,13 @@ COLUMNS: dict[str, dict[str, Whole | Text | Numbers]] = {
         "people": Whole(),
         "tiers": Text(),
     },
-    "accord_cohort": {"id": _NUMBER, "level": Whole(), "allowed": Whole(), "spent": Whole(), "people": Whole()},
+    "accord_cohort": {
+        "id": _NUMBER,
+        "level": Whole(),
+        "allowed": Whole(),
+        "spent": Whole(),
+        "people": Whole(),
+    },
     "accord_member": {"tab": _NUMBER, "cohort": _NUMBER, "level": Whole()},
     "accord_people": {"chunk": Whole(), "hashes": Numbers(), "cohorts": Numbers()},
     "accord_entry": {
@@ -103,32 +115,37 @@ def _check(db: Session, table: str, rows: list[tuple[Any, ...]]) -> None:
 
 
 def stored_numbers(db: Session, table: str) -> list[IntArray] | None:
-    """The columns of a table that holds whole numbers only, by its key; None if there is anything else in it."""
+    """The columns of a table that holds whole numbers only, by its key.
+
+    None if there is anything else in it.
+    """
     return db.columns(f"{_ALL[table]} ORDER BY {_KEYS[table]}", len(COLUMNS[table]))
 
 
 def numbers(db: Session, table: str) -> list[IntArray]:
     """These columns, each holding what it may."""
-    columns, found = COLUMNS[table], stored_numbers(db, table)
-    if found is not None:
-        limits = [column for column in columns.values() if isinstance(column, Whole)]
+    stored = stored_numbers(db, table)
+    if stored is not None:
+        limits = [column for column in COLUMNS[table].values() if isinstance(column, Whole)]
         if all(
-            not x.size or (x.min() >= limit.least and x.max() <= limit.most)
-            for x, limit in zip(found, limits, strict=True)
+            not column.size or (column.min() >= limit.least and column.max() <= limit.most)
+            for column, limit in zip(stored, limits, strict=True)
         ):
-            return found
+            return stored
     select(db, table)  # which tells where it is
     raise db.damaged(f"there is something in {table} that no version of accord writes there")
 
 
-# ---- the chain -------------------------------------------------------------------------------------------------------
+# ---- the chain -------------------------------------------------------------------------------------------
 
 
 def newest_entry(db: Session) -> Entry | None:
+    """The last of the chain; None: there is none yet."""
     return _first(db, "ORDER BY seq DESC LIMIT 1")
 
 
 def entry_of(db: Session, number: int) -> Entry | None:
+    """The entry with a number; None: there is none."""
     return _first(db, "WHERE seq = ?", number)
 
 
@@ -159,7 +176,7 @@ def digests(entry: Entry | None) -> dict[str, Any]:
     return {name: content[name] for name in ("digest", "accounts") if name in content}
 
 
-# ---- the accounts ----------------------------------------------------------------------------------------------------
+# ---- the accounts ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -167,20 +184,30 @@ class CohortsOfTable:
     """The cohorts of a table, one entry each, by their level there."""
 
     id: IntArray
-    wish: IntArray
+    chosen: IntArray
     """Their level in this table."""
     level: IntArray
+    """The lowest that they chose in any table: see `Cohorts`."""
     allowed: IntArray
     spent: IntArray
     people: IntArray
 
     @property
-    def left(self) -> IntArray:
-        return left_of(self.level, self.allowed, self.spent)
+    def remaining(self) -> IntArray:
+        """What everyone of them has left."""
+        return remaining_of(self.level, self.allowed, self.spent)
 
 
-TableRow: TypeAlias = tuple[int, str, int, str, int, str]
-"""id, name, version, fingerprint, people, tiers"""
+class TableRow(NamedTuple):
+    """A registered table, as it is stored."""
+
+    id: int
+    name: str
+    version: int
+    fingerprint: str
+    people: int
+    tiers: str
+    """Their levels by their names, as JSON text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +219,10 @@ class Accounts:
     cohorts: Cohorts
 
     def digest(self, people: str) -> str:
-        """Of the accounts, and of who is in which cohort by its own digest: of [meta, tables, cohorts, members, people] as JSON."""
+        """Of the accounts, and of who is in which cohort by its own digest.
+
+        It is of [meta, tables, cohorts, members, people] as JSON.
+        """
         text = hashlib.sha256(f"[{json.dumps(self.meta, sort_keys=True)}, {json.dumps(self.tables)}".encode())
         for columns in (self.cohorts.columns, self.cohorts.members.columns):
             text.update(b", [")
@@ -203,13 +233,14 @@ class Accounts:
         return text.hexdigest()
 
     def of(self, table: int) -> CohortsOfTable:
+        """The cohorts of a table."""
         members = self.cohorts.members
         rows = members.of(table)
-        cohort, wish = members.cohort[rows], members.level[rows]
-        order = np.argsort(wish, kind="stable")
+        cohort, chosen = members.cohort[rows], members.level[rows]
+        order = np.argsort(chosen, kind="stable")
         at = self.cohorts.at(cohort[order])
         number, *columns = self.cohorts.columns
-        return CohortsOfTable(number[at], wish[order], *(column[at] for column in columns))
+        return CohortsOfTable(number[at], chosen[order], *(column[at] for column in columns))
 
     def charged(self, numbers: IntArray, charges: IntArray) -> Accounts:
         """After cohorts were charged."""
@@ -244,36 +275,45 @@ class Accounts:
 def stored_accounts(db: Session) -> Accounts:
     """As they are stored, with nothing in them that contradicts itself."""
     meta = {name: value for name, value in select(db, "accord_meta") if name in _META}
-    tables = [tuple(row) for row in select(db, "accord_table", "ORDER BY id")]
+    tables = [TableRow(*row) for row in select(db, "accord_table", "ORDER BY id")]
     number, level, allowed, spent, people = numbers(db, "accord_cohort")
     members = Members(*numbers(db, "accord_member"))
-    found = Accounts(meta, tables, Cohorts(number, level, allowed, spent, people, members))
-    if fault := found.fault():
+    accounts = Accounts(meta, tables, Cohorts(number, level, allowed, spent, people, members))
+    if fault := accounts.fault():
         raise db.damaged(fault)
-    return found
+    return accounts
 
 
 def checked_accounts(db: Session) -> Accounts:
     """The accounts, which are what the newest entry left."""
-    found, newest = stored_accounts(db), newest_entry(db)
-    told = digests(newest)
-    if "accounts" in told:
-        sound = found.digest(str(told.get("digest"))) == told["accounts"]
+    accounts, booked = stored_accounts(db), digests(newest_entry(db))
+    if "accounts" in booked:
+        sound = accounts.digest(str(booked.get("digest"))) == booked["accounts"]
     else:
-        replayed = replay_of(each_entry(db), found.meta)
-        sound = replayed is not None and found.equal(replayed)
+        replayed = replay_of(each_entry(db), accounts.meta)
+        sound = replayed is not None and accounts.equal(replayed)
     if not sound:
         raise db.damaged("the accounts are not what the entries left")
-    return found
+    return accounts
+
+
+def confirm_stored(db: Session, accounts: Accounts) -> None:
+    """Read again what was just written: an index that is damaged leads to the account of somebody else."""
+    if not accounts.are_stored(db):
+        raise db.damaged("the database does not hold what was just written to it")
 
 
 def replay_of(entries: Iterable[Entry], meta: dict[str, str]) -> Accounts | None:
-    """The accounts that follow from the entries, with `meta` as it is if there are none; None: entries contradict each other."""
+    """The accounts that follow from the entries, with `meta` as it is if there are none.
+
+    None: entries contradict each other.
+    """
     replay = Replay().run(entries, None)
     if replay.problems:
         return None
-    told = {"key": str(replay.meta[0]), "neighbors": str(replay.meta[1])} if replay.tables else {}
-    return Accounts(meta | told, [(table, *row) for table, row in sorted(replay.tables.items())], replay.cohorts)
+    registered = {"key": str(replay.meta[0]), "neighbors": str(replay.meta[1])} if replay.tables else {}
+    tables = [TableRow(number, *row) for number, row in sorted(replay.tables.items())]
+    return Accounts(meta | registered, tables, replay.cohorts)
 
 
 def write_cohorts(db: Session, cohorts: Cohorts) -> None:
@@ -283,15 +323,15 @@ def write_cohorts(db: Session, cohorts: Cohorts) -> None:
         db.insert(table, tuple(COLUMNS[table]), columns)
 
 
-# ---- who is in which cohort ------------------------------------------------------------------------------------------
+# ---- who is in which cohort ------------------------------------------------------------------------------
 
 
 def people_digest(db: Session) -> str:
     """Of who is in which cohort, as the entries have it."""
-    told = digests(newest_entry(db))
-    if "digest" not in told:
-        told = digests(_first(db, "WHERE kind = 'register' ORDER BY seq DESC LIMIT 1"))
-    return str(told.get("digest", ""))
+    booked = digests(newest_entry(db))
+    if "digest" not in booked:
+        booked = digests(_first(db, "WHERE kind = 'register' ORDER BY seq DESC LIMIT 1"))
+    return str(booked.get("digest", ""))
 
 
 def everyone(db: Session, accounts: Accounts) -> tuple[IntArray, IntArray]:
@@ -299,9 +339,8 @@ def everyone(db: Session, accounts: Accounts) -> tuple[IntArray, IntArray]:
     blocks = [row[1:] for row in select(db, "accord_people", "ORDER BY chunk")]
     if digest_of(blocks) != (people_digest(db) or digest_of([])):
         raise db.damaged("who is in which cohort is not what was registered")
-    hashes, of = (
-        np.frombuffer(b"".join(bytes(block[k]) for block in blocks), dtype="<i8").astype(np.int64) for k in (0, 1)
-    )
+    joined = (b"".join(bytes(block[k]) for block in blocks) for k in (0, 1))
+    hashes, of = (np.frombuffer(column, dtype="<i8").astype(np.int64) for column in joined)
     ids = accounts.cohorts.id
     place = np.searchsorted(ids, of)
     if (
@@ -323,8 +362,8 @@ def write_everyone(db: Session, hashes: IntArray, cohorts: IntArray) -> str:
 
 
 def _blocks(hashes: IntArray, cohorts: IntArray) -> Iterator[tuple[bytes, bytes]]:
-    for start in range(0, hashes.size, _CHUNK):
-        piece = slice(start, start + _CHUNK)
+    for start in range(0, hashes.size, CHUNK):
+        piece = slice(start, start + CHUNK)
         yield hashes[piece].astype("<i8").tobytes(), cohorts[piece].astype("<i8").tobytes()
 
 

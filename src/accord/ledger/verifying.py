@@ -1,4 +1,7 @@
-"""Verifying: the files, the chain, and whether the accounts are what follows from it. Damage is told here, and raised everywhere else."""
+"""Verifying: the files, the chain, and whether the accounts are what follows from it.
+
+Damage is told here, and raised everywhere else.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 
 from accord.budget import IntArray
 from accord.errors import LedgerError
+from accord.ledger.books import Books
 from accord.ledger.chain import Entry, Replay
 from accord.ledger.key import Key
 from accord.ledger.reading import COLUMNS, checked_accounts, digest_of, everyone, stored_numbers
@@ -20,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `verify` found."""
+    """What a ledger is found to be: see `Ledger.verify`."""
 
     entries: int
     sealed: bool
@@ -32,8 +36,17 @@ class Verdict:
     """How often an older copy was accepted: what was spent after it was made is forgotten."""
 
 
+def verify(books: Books) -> Verdict:
+    """Look at a ledger as it is stored, and at its head."""
+    noted = books.noted_head()
+    with books.store.read() as db:
+        return examine(db, books.matching_key, lambda key: books.missing_entries(db, noted, key))
+
+
 def examine(
-    db: Session, key_of: Callable[[Any], Key | None], head_problem: Callable[[Key | None], str | None]
+    db: Session,
+    key_of: Callable[[Any], Key | None],
+    head_problem: Callable[[Key | None], str | None],
 ) -> Verdict:
     """Look at everything as it is stored.
 
@@ -55,8 +68,8 @@ def examine(
         return looked(lambda: db.rows(sql), [])
 
     def same(table: str, expected: tuple[IntArray, ...]) -> bool:
-        found = looked(lambda: stored_numbers(db, table), None)
-        return found is not None and all(map(np.array_equal, found, expected))
+        stored = looked(lambda: stored_numbers(db, table), None)
+        return stored is not None and all(map(np.array_equal, stored, expected))
 
     if faults := looked(db.faults, 0):
         problems.append(f"SQLite finds {faults:,} faults in the file")
@@ -79,14 +92,14 @@ def examine(
         problems.append("the check of the key, or the notion of neighbors, is not what was registered")
     if not problems:  # so that nothing that is refused elsewhere is called whole here
         looked(lambda: everyone(db, checked_accounts(db)), None)
-    return Verdict(replay.entries, key is not None, len(replay.open), tuple(dict.fromkeys(problems)), replay.restored)
+    unique = tuple(dict.fromkeys(problems))
+    return Verdict(replay.entries, key is not None, len(replay.open), unique, replay.restored)
 
 
 def _entries(db: Session) -> Iterator[Entry]:
     """As they are stored, which may be anything."""
-    return (
-        Entry(*row) for row in db.stream(f"SELECT {', '.join(COLUMNS['accord_entry'])} FROM accord_entry ORDER BY seq")
-    )
+    columns = ", ".join(COLUMNS["accord_entry"])
+    return (Entry(*row) for row in db.stream(f"SELECT {columns} FROM accord_entry ORDER BY seq"))
 
 
 def _differing(stored: list[tuple[Any, ...]], expected: tuple[IntArray, ...]) -> list[Any]:

@@ -4,9 +4,10 @@ from accord.mechanisms import charges, mix, pe, regression, sample
 from accord.mechanisms.additive import STRETCH, weighted_mean
 from accord.mechanisms.rank import weighted_rank
 from accord.mechanisms.record import Mechanism
+from accord.relation import ADD_REMOVE, REPLACE
 
-_REPLACE = ("replace",)
-_BOTH = ("replace", "add-remove")
+_REPLACE = (REPLACE,)
+_BOTH = (REPLACE, ADD_REMOVE)
 
 ALL: tuple[Mechanism, ...] = (
     Mechanism(
@@ -14,14 +15,22 @@ ALL: tuple[Mechanism, ...] = (
         "[J] Definition 7; [C] UNI",
         "everyone loses the smallest level",
         _BOTH,
-        (weighted_mean(charges.minimum), weighted_rank(charges.minimum), regression.by_charges(charges.minimum)),
+        (
+            weighted_mean(charges.minimum),
+            weighted_rank(charges.minimum),
+            regression.by_charges(charges.minimum),
+        ),
     ),
     Mechanism(
         "threshold",
         "[J] Definition 8; [Z] Definition 6",
         "those with ε ≥ t lose t, the others nothing",
         _BOTH,
-        (weighted_mean(charges.threshold), weighted_rank(charges.threshold), regression.by_charges(charges.threshold)),
+        (
+            weighted_mean(charges.threshold),
+            weighted_rank(charges.threshold),
+            regression.by_charges(charges.threshold),
+        ),
     ),
     Mechanism(
         "proportional",
@@ -45,9 +54,15 @@ ALL: tuple[Mechanism, ...] = (
         (weighted_mean(charges.fallah),),
     ),
     Mechanism("stretch", "[J] V-A, Alag.", "everyone loses their whole level", _REPLACE, (STRETCH,)),
-    Mechanism("mix", "[F] §2; [C] LDPE", "everyone loses their whole level", _REPLACE, (mix.MEANS, mix.RANKS)),
     Mechanism(
-        "rank", "ours, after [F]'s question", "person i loses min(ε_i, τ)", _BOTH, (weighted_rank(charges.affine),)
+        "mix", "[F] §2; [C] LDPE", "everyone loses their whole level", _REPLACE, (mix.MEANS, mix.RANKS)
+    ),
+    Mechanism(
+        "rank",
+        "ours, after [F]'s question",
+        "person i loses min(ε_i, τ)",
+        _BOTH,
+        (weighted_rank(charges.affine),),
     ),
     Mechanism(
         "sample",
@@ -56,5 +71,10 @@ ALL: tuple[Mechanism, ...] = (
         _BOTH,
         (sample.MEANS, sample.RANKS, regression.SAMPLED, sample.ANY),
     ),
-    Mechanism("pe", "[J] Definition 10", "everyone loses their whole level", _REPLACE, (pe.WAY,)),
+    Mechanism("pe", "[J] Definition 10", "everyone loses their whole level", _REPLACE, (pe.METHOD,)),
 )
+
+
+def named(name: str) -> Mechanism:
+    """The mechanism of this name."""
+    return next(mechanism for mechanism in ALL if mechanism.name == name)

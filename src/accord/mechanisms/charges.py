@@ -1,8 +1,9 @@
 """Every additive mechanism of the papers on one page: who is charged how much.
 
-A mechanism for additive statistics is only the function *level → charge*. All of them release the same noisy weighted mean
-(additive.py) and lose exactly the charge, so all that is to be shown here is charge ≤ level; it stands beside each.
-Levels are ascending whole millionths; PUBLIC (∞) is the largest number, so that min(ε, τ) needs no special case.
+A mechanism for additive statistics is only the function *level → charge*. All of them release the same noisy
+weighted mean (additive.py) and lose exactly the charge, so all that is to be shown here is charge ≤ level; it
+stands beside each. Levels are ascending whole millionths; PUBLIC (∞) is the largest number, so that min(ε, τ)
+needs no special case.
 """
 
 from __future__ import annotations
@@ -26,16 +27,18 @@ def minimum(task: Task) -> tuple[IntArray, str]:
 def threshold(task: Task) -> tuple[IntArray, str]:
     """c_i = t if ε_i ≥ t, else 0. Threshold of [J] Definition 8; unique threshold of [Z] Definition 6.
 
-    t is the user's, else the level that minimises σ²/n_t + v/(t·n_t)² ([Z] eq. 3). t = ∞: public people only, without noise.
+    t is the user's, else the level that minimises σ²/n_t + v/(t·n_t)² ([Z] eq. 3). t = ∞: public people only,
+    without noise.
     """
     t = task.t
     if not isinstance(t, int):  # "best", or nothing was said
-        errors = threshold_errors(as_floats(task.levels), task.people, task.variance, task.blur)
+        errors = threshold_errors(as_floats(task.levels), task.people, task.variance, task.noise_variance)
         t = int(task.levels[np.argmin(errors)])
     read = task.levels >= t
     if not read.any():
         raise Refused(
-            f"nobody allows t = {level_text(t)}; the most that a person may be charged here (share × level) is {level_text(int(task.levels[-1]))}"
+            f"nobody allows t = {level_text(t)}; the most that a person may be charged here (share × level) "
+            f"is {level_text(int(task.levels[-1]))}"
         )
     kept = int(task.people[read].sum())
     return np.where(read, t, 0), f"t = {level_text(t)}; reads {kept / task.total:.1%} of the people, at t"
@@ -51,24 +54,31 @@ def proportional(task: Task) -> tuple[IntArray, str]:
 def affine(task: Task) -> tuple[IntArray, str]:
     """c_i = min(ε_i, τ) ≤ ε_i, with the best τ. ADPM of [C] Algorithm 1; [Z] Claim 1.
 
-    The predicted error falls before the real τ and rises after it, so the best whole number of millionths is next to it.
+    The predicted error falls before the real τ and rises after it, so the best whole number of millionths is
+    next to it.
     """
-    ratio = task.blur / task.variance
+    ratio = task.noise_variance / task.variance
     tau = clip(as_floats(task.levels), task.people, ratio)
     if tau == np.inf:
         return task.levels, "everyone is public: no noise"
     below = max(1, floor(min(tau * MICRO, LARGEST)))
-    charges = min((np.minimum(task.levels, t) for t in (below, below + 1)), key=lambda c: _error(c, task.heads, ratio))
+    charges = min(
+        (np.minimum(task.levels, t) for t in (below, below + 1)), key=lambda c: _error(c, task.heads, ratio)
+    )
     clipped = int(task.people[task.levels > charges].sum())
-    share = f"; {clipped / task.total:.1%} of the people allow more and keep it" if clipped else "; nobody is clipped"
+    share = (
+        f"; {clipped / task.total:.1%} of the people allow more and keep it"
+        if clipped
+        else "; nobody is clipped"
+    )
     return charges, f"τ = {level_text(int(charges[-1]))}{share}"
 
 
 def fallah(task: Task) -> tuple[IntArray, str]:
     """c_i = min(ε_i, 1/√n) ≤ ε_i. FME of [C] IV-A, after Fallah, Makhdoumi, Malekian and Ozdaglar 2022.
 
-    Reconstructed from [C]'s Table II: the theorem that defines the original was not at hand. It is private whatever the
-    original says; only its accuracy could differ.
+    Reconstructed from [C]'s Table II: the theorem that defines the original was not at hand. It is private
+    whatever the original says; only its accuracy could differ.
     """
     top = isqrt(MICRO**2 // task.total)  # ⌊10⁶/√n⌋
     if top == 0:

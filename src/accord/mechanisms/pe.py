@@ -1,18 +1,21 @@
 """PE: the personalised exponential mechanism. [J] Definition 10, Theorem 6.
 
 Neighbors  replace: one person's value changes; the number of people and all levels stay.
-Releases   an answer r with probability ∝ exp(d(r)/2), drawn exactly, where −d(r) is the cheapest total level of people whose values
-           would have to change for r to be the true answer. J quantiles have exp(d(r)/2J) each.
-Guarantee  person i loses at most ε_i: after changing x_i, whoever was to change still can, and person i besides, so d(r) moves by at most
-           ε_i in either direction. People whose change would be free (a share of less than a millionth) are not read.
+Releases   an answer r with probability ∝ exp(d(r)/2), drawn exactly, where −d(r) is the cheapest total level
+           of people whose values would have to change for r to be the true answer. J quantiles have
+           exp(d(r)/2J) each.
+Guarantee  person i loses at most ε_i: after changing x_i, whoever was to change still can, and person i
+           besides, so d(r) moves by at most ε_i in either direction. People whose change would be free (a
+           share of less than a millionth) are not read.
 Scores     *quantile* (m = min(⌊p·n⌋, n−1), the 0-based rank; L, G people below and above r):
                −[the (G−(n−1−m))₊ smallest levels above r] − [the (L−m)₊ smallest levels below r],
-           which is the definition, also for ties, even n and r outside the data; the paper's wording by "the rank of r" is ambiguous there,
-           and natural readings of it lose more than they promise.
-           *min*: r above it: all levels below r; r below it: the smallest level of all. *max*: its mirror image.
-           *count* (x people meet the condition): r > x: the r−x smallest levels of the others; r < x: the x−r smallest of them.
-           A public person costs ∞, so that such r are never released.
-Error      P(k ranks off) ∝ exp(−S(k)/2J), S(k) being the sum of the k smallest levels among a random p·n + k people.
+           which is the definition, also for ties, even n and r outside the data; the paper's wording by "the
+           rank of r" is ambiguous there, and natural readings of it lose more than they promise. *min*: r
+           above it: all levels below r; r below it: the smallest level of all. *max*: its mirror image.
+           *count* (x people meet the condition): r > x: the r−x smallest levels of the others; r < x: the x−r
+           smallest of them. A public person costs ∞, so that such r are never released.
+Error      P(k ranks off) ∝ exp(−S(k)/2J), S(k) being the sum of the k smallest levels among a random p·n + k
+           people.
 """
 
 from __future__ import annotations
@@ -24,15 +27,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accord.budget import MICRO, PUBLIC
-from accord.mechanisms.error import Prediction
-from accord.mechanisms.rank import ANYWHERE, RANKED
-from accord.mechanisms.record import Calibration, Refused, Task, Way
-from accord.statistics import Count, Max, Min, Quantile
+from accord.mechanisms.prediction import AroundRank, AroundValue, Fixed, Prediction
+from accord.mechanisms.rank import ANYWHERE
+from accord.mechanisms.record import Calibration, Method, Refused, Task
+from accord.statistics.spread import Spread
+from accord.statistics.target import Counted, Extremes, Quantiles
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 _MOST_PEOPLE = 2**22
 """A count is chosen among as many answers, one by one."""
@@ -42,43 +46,49 @@ IMPOSSIBLE = -(2**62)
 
 
 def _calibrate(task: Task) -> Calibration:
-    if isinstance(task.query, Count) and task.total > _MOST_PEOPLE:
+    if isinstance(task.target, Counted) and task.total > _MOST_PEOPLE:
         raise Refused(f"chooses among n + 1 answers, and {task.total} people are more than {_MOST_PEOPLE}")
     finite = task.levels[task.levels < PUBLIC]
     if float(finite.astype(np.float64) @ task.people[: finite.size]) >= _MOST_COSTS:
         raise Refused("the levels add up to more than it can reckon with")
     read = int(task.people.sum())
     note = "everyone is charged their whole level"
-    if isinstance(task.query, Min | Max):
+    if isinstance(task.target, Extremes):
         note += f"; lands beyond everyone with a probability of {_beyond(task):.0%}"
-    elif isinstance(task.query, Quantile) and not _is_safe(task):
+    elif isinstance(task.target, Quantiles) and not _is_safe(task):
         note += f"; {ANYWHERE}"
-    ps = task.query.ps if isinstance(task.query, Quantile) else (Fraction(int(isinstance(task.query, Max))),)
-    return Calibration(task.levels, np.full(task.levels.size, 1 / read), 0.0, note, ps=ps)
+    return Calibration(task.levels, np.full(task.levels.size, 1 / read), 0.0, note)
 
 
-def _answer(summary: Summary, calibration: Calibration, query: Any, noise: Noise) -> list[Fraction]:
+def _answer(summary: Summary, calibration: Calibration, target: Any, noise: Noise) -> list[Fraction]:
     order = np.argsort(calibration.charges, kind="stable")
     order = order[calibration.charges[order] > 0]  # those who are read, the cheapest first
     levels = calibration.charges[order]
-    if isinstance(query, Count):
-        ones = np.array([row[0] for row in summary.rows()], dtype=np.int64)[order]
+    if isinstance(target, Counted):
+        ones = np.array([row[1] for row in summary.rows()], dtype=np.int64)[order]
         people = summary.people[order]
         return [Fraction(_choose(count_scores(levels, people, ones), noise, 2 * MICRO), int(people.sum()))]
     people_at = _people_at(summary, order)
-    if isinstance(query, Quantile):
-        scale = 2 * query.outputs * MICRO
-        return [Fraction(_choose(quantile_scores(levels, *people_at, p, query.points), noise, scale)) for p in query.ps]
-    if isinstance(query, Max):  # min of the mirrored grid
+    if isinstance(target, Quantiles):
+        scale = 2 * target.outputs * MICRO
+        return [
+            Fraction(_choose(quantile_scores(levels, *people_at, p, target.points), noise, scale))
+            for p in target.ps
+        ]
+    if target.is_largest:  # min of the mirrored grid
         points, level, people = people_at
-        scores = min_scores(levels, query.span - points[::-1], level[::-1], people[::-1], query.points)[::-1]
+        scores = min_scores(
+            levels, target.points - 1 - points[::-1], level[::-1], people[::-1], target.points
+        )[::-1]
     else:
-        scores = min_scores(levels, *people_at, query.points)
+        scores = min_scores(levels, *people_at, target.points)
     return [Fraction(_choose(scores, noise, 2 * MICRO))]
 
 
 def quantile_scores(levels: Any, points: Any, level: Any, people: Any, p: Fraction, size: int) -> Any:
-    """d(r) in millionths at every point r < size, for so many `people` of the `level`-th of the `levels` at each of the ascending `points`."""
+    """d(r) in millionths at every point r < size, for so many `people` of the `level`-th of the `levels` at
+    each of the ascending `points`.
+    """
     n = int(people.sum())
     m = min(int(p * n), n - 1)
     # d changes only at points with people and right after them: reckon there, and spread it over the rest
@@ -117,10 +127,12 @@ def count_scores(levels: Any, people: Any, ones: Any) -> Any:
 
 
 def _smallest(levels: Any, level: Any, people: Any, start: Any, end: Any, needed: Any) -> Any:
-    """The sum of the `needed` smallest levels among the entries from `start` to `end`, for many such ranges at once.
+    """The sum of the `needed` smallest levels among the entries from `start` to `end`, for many such ranges
+    at once.
 
-    A wavelet matrix: bit by bit of the levels' indices, each range is split into entries with a 0 and with a 1. If those with a 0 are enough, it goes on
-    with them; else they are all taken, and it goes on with the others.
+    A wavelet matrix: bit by bit of the levels' indices, each range is split into entries with a 0 and with a
+    1. If those with a 0 are enough, it goes on with them; else they are all taken, and it goes on with the
+    others.
     """
     cost, index = np.zeros(needed.size, dtype=np.int64), np.zeros(needed.size, dtype=np.int64)
     paid = np.where(levels == PUBLIC, 0, levels)
@@ -143,7 +155,9 @@ def _smallest(levels: Any, level: Any, people: Any, start: Any, end: Any, needed
 
 
 def _people_at(summary: Summary, order: Any) -> tuple[Any, Any, Any]:
-    """Of the entries that are read, by ascending point: the point, which of the levels in `order`, and how many people."""
+    """Of the entries that are read, by ascending point: the point, which of the levels in `order`, and how
+    many people.
+    """
     place = np.full(summary.people.size, -1, dtype=np.int64)
     place[order] = np.arange(order.size)
     kept = np.flatnonzero((place[summary.level] >= 0) & (summary.amount > 0))
@@ -156,54 +170,58 @@ def _choose(scores: Any, noise: Noise, scale: int) -> int:
     return int(possible[noise.choose(scores[possible], scale)])
 
 
-# ---- prediction ------------------------------------------------------------------------------------------------------
+# ---- prediction --------------------------------------------------------------------------------------------
 
 
 def _predict(task: Task, calibration: Calibration) -> Prediction:
-    query, n, read = task.query, task.total, int(task.people.sum())
+    target, n, read = task.target, task.total, int(task.people.sum())
     unread = 1 / read - 1 / n  # people whom the share leaves with nothing: those who are read stand for them
-    if isinstance(query, Count):
+    bias_bound = (n - read) / n
+    if isinstance(target, Counted):
         # how many meet the condition is not known: the worst of several shares
-        off = max(_ranks_off(task, share, 1 - share, 1, grows=False) for share in (0.001, 0.02, 0.1, 0.3, 0.5))
-        here = n * sqrt(off**2 + query.variance * unread)
-        return Prediction(
-            rmse=sqrt(here**2 + query.variance * n),
-            rmse_here=here,
-            bias_bound=(n - read) / n,
-            sampling=n * sqrt(query.variance * unread),
-            laplace=n * off / sqrt(2),
-            slack=n * _rank_at(task, 2 * log(read + 1)) / read,
+        off = max(
+            _ranks_off(task, share, 1 - share, 1, grows=False) for share in (0.001, 0.02, 0.1, 0.3, 0.5)
         )
-    if not isinstance(query, Quantile):
+        here = n * sqrt(off**2 + target.variance * unread)
+        spread = Spread(
+            sampling=n * sqrt(target.variance * unread),
+            laplace=n * off / sqrt(2),
+            extra=n * _rank_at(task, 2 * log(read + 1)) / read,
+        )
+        return Prediction(sqrt(here**2 + target.variance * n), here, bias_bound, AroundValue(target, spread))
+    if isinstance(target, Extremes):
         beyond = 100 * sqrt(_beyond(task))  # beyond everyone is a whole miss
-        return Prediction(beyond, beyond, (n - read) / n, fixed=(0.0, 100.0))
-    outputs, log_points = query.outputs, log(query.points)
-    offs = [100 * _ranks_off(task, float(p), 1 - float(p), outputs) for p in query.ps]
+        return Prediction(beyond, beyond, bias_bound, Fixed((0.0, 100.0)))
+    outputs, log_points = target.outputs, log(target.points)
+    offs = [100 * _ranks_off(task, float(p), 1 - float(p), outputs) for p in target.ps]
     if not _is_safe(task):
         worst = 100 * _rank_at(task, 2 * outputs * (log_points + 2)) / read
-        offs = [min(100 * float(max(p, 1 - p)), max(off, worst)) for p, off in zip(query.ps, offs, strict=True)]
+        offs = [
+            min(100 * float(max(p, 1 - p)), max(off, worst)) for p, off in zip(target.ps, offs, strict=True)
+        ]
     chosen = sqrt(sum(off**2 for off in offs) / outputs)
-    here = sqrt(chosen**2 + 100**2 * query.variance / outputs * unread)
-    return Prediction(
-        rmse=sqrt(here**2 + 100**2 * query.variance / outputs / n),
-        rmse_here=here,
-        bias_bound=(n - read) / n,
-        sampling=100 * sqrt(query.peak * unread),
+    here = sqrt(chosen**2 + 100**2 * target.variance / outputs * unread)
+    spread = Spread(
+        sampling=100 * sqrt(target.max_variance * unread),
         laplace=chosen / sqrt(2),
-        centres=tuple(100 * float(p) for p in query.ps),
-        listed=query.listed,
-        slack=100 * _rank_at(task, 2 * outputs * log_points) / read,
+        extra=100 * _rank_at(task, 2 * outputs * log_points) / read,
     )
+    law = AroundRank(spread, tuple(100 * float(p) for p in target.ps), target.listed)
+    return Prediction(sqrt(here**2 + 100**2 * target.variance / outputs / n), here, bias_bound, law)
 
 
 def _ranks_off(task: Task, p: float, q: float, outputs: int, grows: bool = True) -> float:
-    """Root mean square of the fraction of people by which the answer is off, with p·n people below it and q·n above."""
+    """Root mean square of the fraction of people by which the answer is off, with p·n people below it and q·n
+    above.
+    """
     n = int(task.people.sum())
     mass = square = 0.0
     for side in (p, q):
         most = max(1, int(side * n))
         k = np.unique(
-            np.round(np.concatenate((np.arange(min(most, 2000) + 1), np.geomspace(1, most, 3000)))).astype(np.int64)
+            np.round(np.concatenate((np.arange(min(most, 2000) + 1), np.geomspace(1, most, 3000)))).astype(
+                np.int64
+            )
         )
         k = k[k <= most]
         width = np.diff(np.append(k, most + 1))  # each stands for those up to the next
@@ -227,7 +245,9 @@ def _cheapest(task: Task, k: Any, among: Any) -> FloatArray:
 
 
 def _rank_at(task: Task, cost: float) -> float:
-    """How many people can change at that cost, at the cheapest: the whole table is there to choose from, but for public people."""
+    """How many people can change at that cost, at the cheapest: the whole table is there to choose from, but
+    for public people.
+    """
     levels = as_floats(task.levels)
     levels, people = levels[levels < inf], task.people[levels < inf]
     spent = np.concatenate(([0.0], np.cumsum(people * levels)))
@@ -235,16 +255,18 @@ def _rank_at(task: Task, cost: float) -> float:
 
 
 def _is_safe(task: Task) -> bool:
-    query: Quantile = task.query
-    least = float(min(min(p, 1 - p) for p in query.ps)) * float(task.people.sum())
-    return _rank_at(task, 2 * query.outputs * log(query.points / 0.01)) <= least
+    target: Quantiles = task.target
+    least = float(min(min(p, 1 - p) for p in target.ps)) * float(task.people.sum())
+    return _rank_at(task, 2 * target.outputs * log(target.points / 0.01)) <= least
 
 
 def _beyond(task: Task) -> float:
-    """How probable an answer beyond everyone is, if everyone lies at the far end: all points but one cost the smallest level."""
+    """How probable an answer beyond everyone is, if everyone lies at the far end: all points but one cost the
+    smallest level.
+    """
     level = float(as_floats(task.levels)[0])
-    outside = 0.0 if level == inf else (task.query.points - 1) * exp(-min(level, 1400.0) / 2)
+    outside = 0.0 if level == inf else (task.target.points - 1) * exp(-min(level, 1400.0) / 2)
     return outside / (1 + outside)
 
 
-WAY = Way((*RANKED, Count), _calibrate, _predict, _answer, by_number=True)
+METHOD = Method((Quantiles, Extremes, Counted), _calibrate, _predict, _answer, needs_size=True)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accord import statistics
 from accord.budget import IntArray
-from accord.statistics import Query
+from accord.relation import Relation
+from accord.statistics.target import Rows, Target
 
 if TYPE_CHECKING:
-    from accord.mechanisms.error import Prediction
+    from accord.mechanisms.prediction import Prediction
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
+
+_C = TypeVar("_C", bound="Calibration")
 
 
 class Refused(Exception):  # noqa: N818  it is an answer, not a fault
@@ -29,68 +34,84 @@ class Task:
     """All that a calibration sees: public things only."""
 
     levels: IntArray
-    """What each level may be charged in this release, in millionths: positive, ascending, PUBLIC last. After `share`."""
+    """What each level may be charged in this release, in millionths: positive, ascending, PUBLIC last.
+
+    After `share`.
+    """
     people: IntArray
     total: int
     """Everyone who has not opted out, also those whom a small share leaves with less than a millionth."""
-    query: Any
+    target: Any
+    """One of statistics/target.py."""
     t: int | str | None
     """The level of `threshold` or `sample` that the user asked for, in millionths or by name."""
     variance: float
-    blur: float
-    """Of the query, unless a mechanism knows better."""
-    neighbors: str = "replace"
+    noise_variance: float
+    """Of the target, unless a mechanism knows better."""
+
+    @property
+    def relation(self) -> Relation:
+        relation: Relation = self.target.relation
+        return relation
 
     @cached_property
     def heads(self) -> NDArray[np.float64]:
-        """The people of each level as floats, for products with floats: an integer would be converted in each."""
+        """The people of each level as floats, for products with floats: an integer would be converted in
+        each.
+        """
         return self.people.astype(np.float64)
 
     @cached_property
     def scratch(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Two columns that every prediction writes over: of a million levels, new ones would take longer than what is done with them."""
+        """Two columns that every prediction writes over.
+
+        Of a million levels, new ones would take longer than what is done with them.
+        """
         return np.empty_like(self.heads), np.empty_like(self.heads)
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The array itself, which nobody changes any more. For whoever has just made it: then a calibration needs no copy of it."""
+    """The array itself, which nobody changes any more.
+
+    For whoever has just made it: then a calibration needs no copy of it.
+    """
     array.flags.writeable = False
     return array
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """How a mechanism answers one query for one Spec."""
+    """How a mechanism answers one question for one Spec.
+
+    A mechanism that needs more has a subclass of its own.
+    """
 
     charges: IntArray
     """For each level, in millionths. 0: not read. PUBLIC: read without noise."""
     weights: NDArray[np.float64]
     """Of one person of each level in the mean."""
-    noise: float
-    """Variance of the noise on the mean, summed over the outputs."""
+    noise_variance: float
+    """Of the noise on the mean, summed over the outputs."""
     note: str
-    several: bool = False
-    """Whether the noise is a sum of several independent ones."""
-    ps: tuple[Fraction, ...] = ()
-    """The quantiles that are chosen, where the query is about ranks."""
-    missing: float = 0.0
-    """How many people's worth the mechanism leaves out of a sum, which biases it."""
-    neighbors: str = "replace"
-    keep: Any = None
-    """Of `sample`: with which chance a person of each level is kept, in 2⁻⁶³."""
-    mean_only: bool = False
-    """Of a regression: whether its slopes would be noise, so that they are not released."""
-    t: int | None = None
-    """Of `sample`: the level at which those who are kept are answered about."""
 
     def __post_init__(self) -> None:
-        for name in ("charges", "weights", "keep"):  # a plan is a promise: nobody changes it afterwards
-            array = getattr(self, name)
-            if array is not None and (array.flags.writeable or array.base is not None):
-                object.__setattr__(self, name, frozen(array.copy()))
+        for f in fields(self):  # a plan is a promise: nobody changes it afterwards
+            array = getattr(self, f.name)
+            if isinstance(array, np.ndarray) and (array.flags.writeable or array.base is not None):
+                object.__setattr__(self, f.name, frozen(array.copy()))
+
+    def placed(self: _C, order: IntArray, size: int) -> _C:
+        """For each of `size` levels, of which the k-th here is the order[k]-th; the others are not read."""
+        by_level: dict[str, Any] = {}
+        for f in fields(self):
+            values = getattr(self, f.name)
+            if isinstance(values, np.ndarray):
+                by_level[f.name] = np.zeros(size, dtype=values.dtype)
+                by_level[f.name][order] = values
+        return replace(self, **by_level)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Calibration):
+        if type(other) is not type(self):
             return NotImplemented
         return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
 
@@ -99,20 +120,42 @@ class Calibration:
 
 
 @dataclass(frozen=True)
-class Way:
-    """How a mechanism answers one family of queries."""
+class Linear:
+    """The law of a released mean: Σ weight·integer over all people, plus Σ scale·Laplace, plus `shift`.
 
-    answers: tuple[type[Query], ...]
+    In floats, and with the continuous Laplace law in the place of the discrete one: for simulations, never
+    for releases. Each released sum has noises of its own.
+    """
+
+    weights: NDArray[np.float64]
+    """Of one person of each level."""
+    scales: NDArray[np.float64]
+    """Of the independent noises on the mean, in units of the integers."""
+    shift: Fraction = Fraction(0)
+    coarsest: float = inf
+    """The smallest scale that a noise has where it is drawn, in its own steps of 1: few steps show."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a mechanism answers one family of targets."""
+
+    answers: type[Target] | tuple[type[Target], ...]
     calibrate: Callable[[Task], Calibration]
-    predict: Callable[[Task, Calibration], Prediction]
-    answer: Callable[[Summary, Calibration, Any, Noise], list[Fraction]]
-    """What the query's `finish` makes the answer of: noisy means of its integers, or points of its grid. Exact."""
-    by_cell: bool = False
-    """Whether it needs the number of people with each integer, where others need their sum."""
-    by_row: bool = False
-    """Whether rows are kept or not in the engine, by chances of `Calibration.keep`."""
-    by_number: bool = False
+    predict: Callable[[Task, Any], Prediction]
+    answer: Callable[[Summary, Any, Any, Noise], list[Fraction]]
+    """What the target's `finish` makes the answer of: noisy means of its integers, or points of its grid.
+
+    Exact.
+    """
+    needs_cells: bool = False
+    """Whether it needs the number of people at each cell, where others need sums."""
+    keeps_rows: bool = False
+    """Whether rows are kept or not in the engine, with the probabilities of the calibration's `keep`."""
+    needs_size: bool = False
     """Whether it needs the number of people, in all or of a level: refused where that is private."""
+    law: Callable[[Any, IntArray, Any], Linear] | None = None
+    """The law of `answer`, for a calibration, the people of each level and a target, if it is linear."""
 
 
 @dataclass(frozen=True)
@@ -123,18 +166,25 @@ class Mechanism:
     paper: str
     guarantee: str
     """In one line, with c_i for the charge of person i."""
-    neighbors: tuple[str, ...]
-    ways: tuple[Way, ...]
+    relations: tuple[Relation, ...]
+    """Under which it is proved."""
+    methods: tuple[Method, ...]
 
     @property
-    def answers(self) -> tuple[type[Query], ...]:
-        return tuple(kind for way in self.ways for kind in way.answers)
+    def statistics(self) -> tuple[str, ...]:
+        """The names of what it answers."""
+        answers = tuple(method.answers for method in self.methods)
+        listed = (
+            s.name for s in statistics.ALL if s.listed and any(issubclass(s.family, kind) for kind in answers)
+        )
+        own = ["algorithm"] if any(issubclass(Rows, kind) for kind in answers) else []
+        return (*own, *listed)
 
-    def way(self, query: Query) -> Way:
+    def method(self, target: Target) -> Method:
         """How it answers this; refuses what it cannot."""
-        for way in self.ways:
-            if isinstance(query, way.answers):
-                if way.by_number and query.sized:
+        for method in self.methods:
+            if isinstance(target, method.answers):
+                if method.needs_size and target.tells_size:
                     raise Refused("would need the number of members, which is private")
-                return way
-        raise Refused(f"answers {' and '.join(sorted({kind.statistic for kind in self.answers}))} only")
+                return method
+        raise Refused(f"answers {' and '.join(sorted(self.statistics))} only")

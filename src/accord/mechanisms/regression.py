@@ -1,20 +1,30 @@
-"""Linear regression from noisy moments. After [J] V-B, which perturbs the objective (functional mechanism of Zhang et al. 2012).
+"""Linear regression from noisy moments. After [J] V-B, which perturbs the objective (functional mechanism of
+Zhang et al. 2012).
 
 Neighbors  replace, or add-remove.
-Releases   for columns x_1 … x_m and y, all coded as integers in [−Q, Q], the weighted sums Σ_i c_i·T_e(z_i) of the entries
+Releases   for columns x_1 … x_m and y, all coded as integers in [−Q, Q], the weighted sums Σ_i c_i·T_e(z_i)
+           of the entries
                T: y, x_j, y·x_j, x_j·x_k (j < k), x_j² (of numbers),  and under add-remove 1,
-           in units of Q² (first-order entries times Q, the count times Q²), each with discrete Laplace noise of scale 10⁶·S·Q²/w_e. Left out is what is public: x_j² of a ±1 column
-           (it is 1), products within one category (x_j·x_k = −1 − x_j − x_k), and Σc under replace.
-Guarantee  person i loses at most c_i, because Σ_e w_e·|T_e(z) − T_e(z′)| ≤ S·Q² for any two points z, z′ (add-remove: Σ_e w_e·|T_e(z)|).
-Sensitivity  *Replace.* With u = (z + z′)/2 and v = (z − z′)/2, |u_j| + |v_j| ≤ 1, one has z_j − z′_j = 2v_j, z_j·z_k − z′_j·z′_k = 2(u_j·v_k + v_j·u_k) and z_j² − z′_j² = 4u_j·v_j. So the
-           sum is at most Σ2w_j|v_j| + Σ_{j<k} 2P_jk(|u_j||v_k| + |v_j||u_k|) + Σ4q_j|u_j||v_j|, which grows in |u_j|; with |u_j| = 1 − b_j, b_j = |v_j|, it is
+           in units of Q² (first-order entries times Q, the count times Q²), each with discrete Laplace noise
+           of scale 10⁶·S·Q²/w_e. Left out is what is public: x_j² of a ±1 column (it is 1), products within
+           one category (x_j·x_k = −1 − x_j − x_k), and Σc under replace.
+Guarantee  person i loses at most c_i, because Σ_e w_e·|T_e(z) − T_e(z′)| ≤ S·Q² for any two points z, z′
+           (add-remove: Σ_e w_e·|T_e(z)|).
+Sensitivity  *Replace.* With u = (z + z′)/2 and v = (z − z′)/2, |u_j| + |v_j| ≤ 1, one has z_j − z′_j = 2v_j,
+           z_j·z_k − z′_j·z′_k = 2(u_j·v_k + v_j·u_k) and z_j² − z′_j² = 4u_j·v_j. So the sum is at most
+           Σ2w_j|v_j| + Σ_{j<k} 2P_jk(|u_j||v_k| + |v_j||u_k|) + Σ4q_j|u_j||v_j|, which grows in |u_j|; with
+           |u_j| = 1 − b_j, b_j = |v_j|, it is
                G(b) = 2Σ b_j(w_j + 2q_j + Σ_k P_jk) − 4Σ_{j<k} P_jk·b_j·b_k − 4Σ q_j·b_j²,
-           for weights w_j of first-order entries, P_jk of products, q_j of squares; S = max G over b_j in [0, 1] for numbers and y, {0, 1} for ±1 columns (either the value is the same or it
-           flips), at most two of one category (its old and its new value). Equality is attained. With equal weights and numbers only it is d(d + 3)/2 for d = m + 1, at x: 1 → 0, y: 1 → −1.
-           *Add-remove.* Every |T_e| is at most Q², so S is the sum of the weights.
-Weights    w_e say how the budget is divided: first-order entries and y·x_j decide the slopes, so they get less noise. Tuned on half of one data set and another small one; see docs/mechanisms.md.
-Solution   Post-processing of the noisy moments: centred, with shrunk products, eigenvalues kept away from 0, and a ridge that follows from the public noise alone. If predicted to
-           be better, only y's mean is released, with the whole budget; that is decided from public things.
+           for weights w_j of first-order entries, P_jk of products, q_j of squares; S = max G over b_j in [0,
+           1] for numbers and y, {0, 1} for ±1 columns (either the value is the same or it flips), at most two
+           of one category (its old and its new value). Equality is attained. With equal weights and numbers
+           only it is d(d + 3)/2 for d = m + 1, at x: 1 → 0, y: 1 → −1. *Add-remove.* Every |T_e| is at most
+           Q², so S is the sum of the weights.
+Weights    w_e say how the budget is divided: first-order entries and y·x_j decide the slopes, so they get
+           less noise. Tuned on half of one data set and another small one; see docs/mechanisms.md.
+Solution   Post-processing of the noisy moments: centred, with shrunk products, eigenvalues kept away from 0,
+           and a ridge that follows from the public noise alone. If predicted to be better, only y's mean is
+           released, with the whole budget; that is decided from public things.
 Error      E of `_expected`, on the scale [−1, 1]²: how far predictions are from those without noise.
 """
 
@@ -31,14 +41,16 @@ import numpy as np
 
 from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms import sample
-from accord.mechanisms.error import Prediction
-from accord.mechanisms.record import Calibration, Task, Way
+from accord.mechanisms.prediction import Fixed, Prediction
+from accord.mechanisms.record import Calibration, Method, Task
+from accord.relation import ADD_REMOVE, REPLACE, Relation
 from accord.statistics.encoding import Q
 from accord.statistics.regression import EXPLAINED, NOISE_LEFT, Coefficients, Regression
+from accord.statistics.target import Products
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 _SPREAD_NUMBER, _SPREAD_SIGN = 0.12, 0.7
 """The variances that a column of numbers, and of ±1, is taken to have where errors are predicted."""
@@ -62,17 +74,34 @@ def weights_for(codes: int) -> Weights:
     return Weights(4, 2, 2, 1, 1, 4) if codes <= 5 else Weights(12, 3, 4, 1, 1, 12)
 
 
+@dataclass(frozen=True, eq=False)
+class Weighted(Calibration):
+    """Of a regression in which people count by their charges."""
+
+    mean_only: bool = False
+    """Whether the slopes would be noise, so that they are not released."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kept(sample.Sampled):
+    """Of a regression on people who are kept at random."""
+
+    mean_only: bool = False
+
+
 @lru_cache(maxsize=64)
-def sensitivity(query: Regression, neighbors: str) -> Fraction:
+def sensitivity(query: Regression, relation: Relation) -> Fraction:
     """S of the docstring, exactly."""
     groups, entries = query.encoding.of_category, query.encoding.products
     w = weights_for(query.codes)
-    if neighbors == "add-remove":
+    if not relation.people_are_public:
         return Fraction(sum(getattr(w, e.kind) for e in entries) + w.count)
     m, numbers = len(groups), groups.count(-1)
     best = Fraction(0)
-    # G depends on the ±1 columns only by how many flip in each category, is linear in y's b, and concave and symmetric in the numbers' (square ≥ xx/2).
-    # All that matters of the flips: how many, their linear part, and how many pairs of them are of one category.
+    # G depends on the ±1 columns only by how many flip in each category, is linear in y's b, and concave and
+    # symmetric in the numbers' (square ≥ xx/2).
+    # All that matters of the flips: how many, their linear part, and how many pairs of them are of one
+    # category.
     flips = {(0, 0, 0)}
     for group in sorted(set(groups) - {-1}):
         size = groups.count(group)
@@ -84,7 +113,9 @@ def sensitivity(query: Regression, neighbors: str) -> Fraction:
         }
     for f, linear, pairs in flips:
         for y in (0, 1):
-            base = 2 * y * (w.y + m * w.yx) - 4 * w.yx * y * f + linear - 4 * w.xx * (f * (f - 1) // 2 - pairs)
+            base = (
+                2 * y * (w.y + m * w.yx) - 4 * w.yx * y * f + linear - 4 * w.xx * (f * (f - 1) // 2 - pairs)
+            )
             if not numbers:
                 best = max(best, Fraction(base))
                 continue
@@ -95,22 +126,24 @@ def sensitivity(query: Regression, neighbors: str) -> Fraction:
     return best
 
 
-def blur(query: Regression) -> float:
+def noise_variance(query: Regression) -> float:
     """The noise's part of the squared error times (Σc)², where it is small: what charges are chosen by."""
     w, m = weights_for(query.codes), query.codes
     spreads = _spreads(query)
     omega = sum(EXPLAINED / m / s for s in spreads)
     each = 1 / w.yx**2 + 1 / (3 * w.x**2) + omega * ((m - 1) / (m * w.xx**2) + 1 / (m * w.square**2))
-    return 2 * float(sensitivity(query, "replace")) ** 2 * (sum(each / s for s in spreads) + 1 / w.y**2)
+    return 2 * float(sensitivity(query, REPLACE)) ** 2 * (sum(each / s for s in spreads) + 1 / w.y**2)
 
 
 def _spreads(query: Regression) -> list[float]:
     return [_SPREAD_NUMBER if g == -1 else _SPREAD_SIGN for g in query.encoding.of_category]
 
 
-def _expected(query: Regression, neighbors: str, noise: float, sampling: float) -> tuple[float, float, float]:
+def _expected(
+    query: Regression, relation: Relation, noise: float, sampling: float
+) -> tuple[float, float, float]:
     """E with slopes, of the slopes alone, and of the mean only, for 1/W and Σc²/W² (or that less 1/n)."""
-    w, m, s = weights_for(query.codes), query.codes, float(sensitivity(query, neighbors)) * noise
+    w, m, s = weights_for(query.codes), query.codes, float(sensitivity(query, relation)) * noise
     variance = {kind: 2 * (s / getattr(w, kind)) ** 2 for kind in ("y", "x", "yx", "xx", "square")}
     spreads, part = _spreads(query), EXPLAINED / m
     omega = sum(part / spread for spread in spreads)
@@ -125,29 +158,26 @@ def _expected(query: Regression, neighbors: str, noise: float, sampling: float) 
     return off + mean, off, EXPLAINED + alone / (1 + 3 * alone) + level
 
 
-def _finished(task: Task, found: Calibration, squares: float, neighbors: str) -> Calibration:
+def _finished(
+    task: Task, calibration: Weighted | Kept, squares: float, relation: Relation
+) -> Weighted | Kept:
     """With the noise, the decision whether slopes are worth it, and the warning."""
-    inverse = _inverse(task, found)
-    found = replace(found, noise=task.blur * inverse**2)
-    full, slopes, mean = _expected(task.query, neighbors, inverse, squares)
+    inverse = _inverse(task, calibration)
+    calibration = replace(calibration, noise_variance=task.noise_variance * inverse**2)
+    full, slopes, mean = _expected(task.target.query, relation, inverse, squares)
     survives = 1 - slopes / EXPLAINED
     if inverse == 0:  # only public people are read
-        return found
+        return calibration
     if full >= mean:
-        return replace(
-            found,
-            mean_only=True,
-            note=f"{found.note}; the slopes would be noise: only the mean of the target is released",
-        )
+        note = f"{calibration.note}; the slopes would be noise: only the mean of the target is released"
+        return replace(calibration, mean_only=True, note=note)
     if survives < 0.3:
-        return replace(
-            found,
-            note=f"{found.note}; weak: less than half of what the features explain is expected to survive the noise",
-        )
-    return found
+        weak = "weak: less than half of what the features explain is expected to survive the noise"
+        return replace(calibration, note=f"{calibration.note}; {weak}")
+    return calibration
 
 
-def by_charges(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
+def by_charges(charge: Callable[[Task], tuple[IntArray, str]]) -> Method:
     """A function of charges.py, for regressions."""
 
     def calibrate(task: Task) -> Calibration:
@@ -156,10 +186,11 @@ def by_charges(charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
         counted = (c == PUBLIC).astype(np.int64) if public else c
         total = float(total_of(counted, task.people))
         weights = counted / total
-        found = Calibration(c, weights, 0.0, note, neighbors=task.neighbors)
-        return _finished(task, found, float(task.people @ weights**2), task.neighbors)
+        return _finished(
+            task, Weighted(c, weights, 0.0, note), float(task.people @ weights**2), task.relation
+        )
 
-    return Way((Regression,), calibrate, _predict, _answer)
+    return Method(Products, calibrate, _predict, _answer)
 
 
 def _sampled(task: Task) -> Calibration:
@@ -168,59 +199,62 @@ def _sampled(task: Task) -> Calibration:
         rough = sample.coarse(task)
 
         def left(t: int) -> tuple[bool, float]:
-            return t == PUBLIC, t * float(rough.people @ sample.probabilities(rough.levels, t, task.neighbors))
+            return t == PUBLIC, t * float(rough.people @ sample.probabilities(rough.levels, t, task.relation))
 
         task = replace(task, t=max(sample.tried(task), key=left))
-    found = sample.calibrate(task)
-    assert found.t is not None
-    return _finished(task, found, 1 / _kept(task, found), "add-remove")
+    kept = sample.calibrate(task)
+    calibration = Kept(kept.charges, kept.weights, kept.noise_variance, kept.note, kept.keep, kept.t)
+    return _finished(task, calibration, 1 / _expected_number(task, calibration), ADD_REMOVE)
 
 
-def _kept(task: Task, calibration: Calibration) -> float:
+def _expected_number(task: Task, calibration: Kept) -> float:
     """Σπ: how many people of a sample are kept, on average."""
     return float(task.people @ (calibration.keep / float(sample.SURE)))
 
 
-def _inverse(task: Task, calibration: Calibration) -> float:
+def _inverse(task: Task, calibration: Weighted | Kept) -> float:
     """1/W, what the size of the noise is a multiple of; 0 where only public people are read."""
-    if (calibration.charges[-1] if calibration.t is None else calibration.t) == PUBLIC:
+    if isinstance(calibration, Kept):
+        if calibration.t == PUBLIC:
+            return 0.0
+        # those who are kept are answered about at s; Σπ stands for how many they are
+        s = sample.inner_level(calibration.t, task.relation)
+        return 1 / (s * _expected_number(task, calibration))
+    if calibration.charges[-1] == PUBLIC:
         return 0.0
-    if calibration.t is None:
-        return MICRO / float(total_of(calibration.charges, task.people))
-    # those who are kept are answered about at s; Σπ stands for how many they are
-    s = calibration.t / MICRO / (1 if task.neighbors == "add-remove" else 2)
-    return 1 / (s * _kept(task, calibration))
+    return MICRO / float(total_of(calibration.charges, task.people))
 
 
-def _predict(task: Task, calibration: Calibration) -> Prediction:
-    query: Regression = task.query
+def _predict(task: Task, calibration: Weighted | Kept) -> Prediction:
+    query: Regression = task.target.query
     squares = float(task.people @ calibration.weights**2)
-    if calibration.keep is not None:
-        squares = max(squares, 1 / _kept(task, calibration))
+    relation = task.relation
+    if isinstance(calibration, Kept):
+        squares = max(squares, 1 / _expected_number(task, calibration))
+        relation = ADD_REMOVE  # a sample's inner mechanism knows that only
     gap = calibration.weights - 1 / task.total
-    # a sample's inner mechanism knows add-remove only
-    neighbors = "add-remove" if calibration.keep is not None else task.neighbors
     errors = []
     for sampling in (squares, max(0.0, squares - 1 / task.total)):
-        full, _, mean = _expected(query, neighbors, _inverse(task, calibration), sampling)
+        full, _, mean = _expected(query, relation, _inverse(task, calibration), sampling)
         errors.append(query.half * sqrt(mean if calibration.mean_only else full))
     half = 1.96 * errors[1]
-    return Prediction(errors[0], errors[1], float(task.people @ np.maximum(gap, 0)), fixed=(-half, half))
+    return Prediction(errors[0], errors[1], float(task.people @ np.maximum(gap, 0)), Fixed((-half, half)))
 
 
-def _answer(summary: Summary, calibration: Calibration, query: Regression, noise: Noise) -> list[Fraction]:
-    """The noise's size 1/W with S, and the noisy moments: of `Codes.products`, or of y alone. Under add-remove the number of people last."""
+def _answer(summary: Summary, calibration: Weighted | Kept, target: Products, noise: Noise) -> list[Fraction]:
+    """The noise's size 1/W with S, and the noisy moments: of `Codes.products`, or of y alone.
+
+    Under add-remove the number of people is last.
+    """
+    query: Regression = target.query
     c = calibration.charges
-    sampled = calibration.keep is not None
-    add_remove = sampled or calibration.neighbors == "add-remove"
-    public = (calibration.t if sampled else int(c.max())) == PUBLIC
-    if sampled:  # those who are kept count the same; s is t, or under replace half of it
-        assert calibration.t is not None
-        halves = 1 if calibration.neighbors == "add-remove" else 2
+    if isinstance(calibration, Kept):  # those who are kept count the same
+        relation, public = ADD_REMOVE, calibration.t == PUBLIC
         weights = np.ones(summary.people.size, dtype=np.int64)
-        unit = Fraction(1) if public else Fraction(halves * MICRO, calibration.t)
+        unit = Fraction(1) if public else Fraction(MICRO, calibration.t) / target.relation.inner
         whole = sample.expected(calibration, summary)
     else:
+        relation, public = target.relation, int(c.max()) == PUBLIC
         weights = (c == PUBLIC).astype(np.int64) if public else c
         unit = Fraction(1 if public else MICRO)
         whole = Fraction(total_of(weights, summary.people))
@@ -233,22 +267,25 @@ def _answer(summary: Summary, calibration: Calibration, query: Regression, noise
     level = Fraction(0) if public else unit / whole
     if calibration.mean_only:
         y = sums[0]
-        if not add_remove:
+        if relation.people_are_public:
             return [level, noisy(y, Fraction(2)) / (whole * Q * Q)]
         above, below = (noisy(Q * Q * count + sign * y, Fraction(2)) for sign in (1, -1))
         there = above + below
-        return [level, min(Fraction(1), max(Fraction(-1), (above - below) / there)) if there > 0 else Fraction(0)]
-    s = sensitivity(query, "add-remove" if add_remove else "replace")
+        return [
+            level,
+            min(Fraction(1), max(Fraction(-1), (above - below) / there)) if there > 0 else Fraction(0),
+        ]
+    s = sensitivity(query, relation)
     w = weights_for(query.codes)
-    found = [
+    moments = [
         noisy(value, s / getattr(w, entry.kind))
         for value, entry in zip(sums[:-1], query.encoding.products, strict=True)
     ]
     there = whole * Q * Q
-    if add_remove:
+    if not relation.people_are_public:
         there = max(noisy(Q * Q * count, s / w.count), (s / w.count) * Q * Q * unit)
         level = level * whole * Q * Q / there
-    return [level * s, *(value / there for value in found)]
+    return [level * s, *(value / there for value in moments)]
 
 
 def solve(query: Regression, found: Sequence[Fraction]) -> Coefficients:
@@ -257,7 +294,9 @@ def solve(query: Regression, found: Sequence[Fraction]) -> Coefficients:
     m, w = query.codes, weights_for(query.codes)
     if len(rest) == 1:
         mean = rest[0] / (1 + 24 * level**2)
-        return Coefficients.of(query, mean, np.zeros(m), "only the mean of the target: the slopes would be noise")
+        return Coefficients.of(
+            query, mean, np.zeros(m), "only the mean of the target: the slopes would be noise"
+        )
     groups, entries = query.encoding.of_category, query.encoding.products
     variance = {kind: 2 * (level / getattr(w, kind)) ** 2 for kind in ("y", "x", "yx", "xx", "square")}
     by_kind: dict[str, list[float]] = {}
@@ -300,4 +339,4 @@ def solve(query: Regression, found: Sequence[Fraction]) -> Coefficients:
     return Coefficients.of(query, intercept, omega)
 
 
-SAMPLED = Way((Regression,), _sampled, _predict, _answer, by_row=True)
+SAMPLED = Method(Products, _sampled, _predict, _answer, keeps_rows=True)

@@ -1,70 +1,81 @@
-"""Sample: keep each person with a probability of their own, then answer about those who are kept. [J] Definition 9, Theorem 5.
+"""Sample: keep each person with a probability of their own, then answer about those who are kept. [J]
+Definition 9, Theorem 5.
 
 Neighbors  replace, or add-remove.
-Releases   the answer of a mechanism that is s-private under add-remove, on people who are kept independently with probability π_i; s is t under
-           add-remove and t/2 under replace. Everyone with a level of t or more is kept.
-Guarantee  person i loses at most min(ε_i, t). Fix who else is kept, and let p₀ be the law of the output without person i, p_x with them and a value x; then
-           e^−s ≤ p_x/p₀ ≤ e^s, and person i makes it (1 − π)p₀ + π·p_x.
-           *add-remove*: against p₀, the ratio is at most 1 + π(e^t − 1) = e^ε for π = (e^ε − 1)/(e^t − 1), and at least 1 − π(1 − e^−t) ≥ e^−ε.
-           *replace*: two values are at most (1 − π + π·e^s)/(1 − π + π·e^−s) apart, which is e^ε for π = (e^ε − 1)/[(e^s − 1) + e^ε(1 − e^−s)]. This is
-           more than the (e^{ε/2} − 1)/(e^{t/2} − 1) of sampling for add-remove at half the level, twice.
-           π is rounded down to a multiple of 2⁻⁶³, and both ratios grow with π.
-Denominators  The number of people who are kept is private. Dividing by it would lose more than is charged ([F] and [C] do so in their figures): at ε = 0.1, t = 1 and one other
-           person, 0.132. Sums are divided by Σπ, which is public; an add-remove mean is a ratio of two noisy sums (query/present.py).
-Size       Of quantiles whose number of people is private, the mechanism on those who are kept releases a noisy
-           size of them beside the points, and is s-private with it (rank.py): all that it releases is one
-           output of the law p₀ or p_x above. Under replace with a private `where=`, who is outside has p₀.
+Releases   the answer of a mechanism that is s-private under add-remove, on people who are kept independently
+           with probability π_i; s is t under add-remove and t/2 under replace. Everyone with a level of t or
+           more is kept.
+Guarantee  person i loses at most min(ε_i, t). Fix who else is kept, and let p₀ be the law of the output
+           without person i, p_x with them and a value x; then e^−s ≤ p_x/p₀ ≤ e^s, and person i makes it (1 −
+           π)p₀ + π·p_x. *add-remove*: against p₀, the ratio is at most 1 + π(e^t − 1) = e^ε for π = (e^ε −
+           1)/(e^t − 1), and at least 1 − π(1 − e^−t) ≥ e^−ε. *replace*: two values are at most (1 − π +
+           π·e^s)/(1 − π + π·e^−s) apart, which is e^ε for π = (e^ε − 1)/[(e^s − 1) + e^ε(1 − e^−s)]. This is
+           more than the (e^{ε/2} − 1)/(e^{t/2} − 1) of sampling for add-remove at half the level, twice. π is
+           rounded down to a multiple of 2⁻⁶³, and both ratios grow with π.
+Denominators  The number of people who are kept is private. Dividing by it would lose more than is charged
+           ([F] and [C] do so in their figures): at ε = 0.1, t = 1 and one other person, 0.132. Sums are
+           divided by Σπ, which is public; an add-remove mean is a ratio of two noisy sums
+           (statistics/mean.py).
+Size       Of quantiles whose number of people is private, the mechanism on those who are kept releases a
+           noisy size of them beside the points, and is s-private with it (rank.py): all that it releases is
+           one output of the law p₀ or p_x above. Under replace with a private `where=`, who is outside has
+           p₀.
 Error      of a mean: [Σπ(1 − π)·E(x − mid)² + σ²·Σπ² + 2Δ²/t²]/(Σπ)² about the population.
-Deviates   from the paper: with one value a person, counts of people of one level with one value are thinned instead of rows, which is the same law.
+Deviates   from the paper: with one value a person, counts of people of one level with one value are thinned
+           instead of rows, which is the same law.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, log, nan, sqrt
+from math import ceil, inf, log, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text, total_of
-from accord.mechanisms.error import Prediction, predict
-from accord.mechanisms.rank import ANYWHERE, chosen, predict_rank
-from accord.mechanisms.record import Calibration, Refused, Task, Way, frozen
+from accord.mechanisms.prediction import AroundRank, Fixed, Law, Prediction, predict
+from accord.mechanisms.rank import ANYWHERE, Ranked, chosen, rank_errors
+from accord.mechanisms.record import Calibration, Method, Refused, Task, frozen
 from accord.mechanisms.size import MISS, BySize
-from accord.statistics import Additive, Algorithm, Count, Histogram, Mean, MeanWhere, Quantile, Sum
-from accord.statistics.order import Spending, spending
+from accord.relation import ADD_REMOVE, REPLACE, Relation
+from accord.statistics.quantile import Spending, spending
+from accord.statistics.target import Additive, Quantiles, Rows
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:
     from accord.noise import Noise
-    from accord.summary import Summary
+    from accord.people.summary import Summary
 
 SURE = 2**63
 """π = 1: chances are whole numbers of 2⁻⁶³."""
 _MOST_TRIED = 64
 _ENOUGH = 2_000
-_BLOCK = 2**22
+BLOCK = 2**22
 _FEWEST = 1e-9
 _MARGIN = 1 - 1e-9
 """More than what floats can be off when π is reckoned."""
 
 
-def probabilities(levels: IntArray, t: int, neighbors: str) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class Sampled(Calibration):
+    """Of people who are kept at random."""
+
+    keep: Any
+    """With which chance a person of each level is kept, in 2⁻⁶³."""
+    t: int
+    """The level at which those who are kept are answered about."""
+
+
+def probabilities(levels: IntArray, t: int, relation: Relation) -> FloatArray:
     """π for each level, in floats; t and levels in millionths."""
     pi: FloatArray
     if t == PUBLIC:
         pi = (levels == PUBLIC).astype(np.float64)
         return pi
     high = t / MICRO
-    low = np.minimum(as_floats(levels), high)
-    with np.errstate(over="ignore"):
-        if neighbors == "add-remove":
-            pi = np.exp(low - high) * np.expm1(-low) / np.expm1(-high)
-        else:
-            s = high / 2
-            rise = np.exp(-low) * np.expm1(s) if s < 700 else np.exp(s - low)
-            pi = -np.expm1(-low) / (rise - np.expm1(-s))
+    pi = relation.keep_probability(np.minimum(as_floats(levels), high), high)
     pi = np.where(levels >= t, 1.0, np.minimum(pi * _MARGIN, 1.0))
     return pi
 
@@ -74,15 +85,15 @@ def chances(pi: FloatArray) -> Any:
     return (pi * float(SURE)).astype(np.uint64)
 
 
-def calibrate(task: Task) -> Calibration:
+def calibrate(task: Task) -> Sampled:
     """With the user's t, else the best one."""
-    if isinstance(task.query, MeanWhere):
+    if task.target.about_members and task.target.tells_size and isinstance(task.target, Additive):
         raise Refused("would need the number of members who are kept, which is private")
     t = task.t
     if isinstance(t, int):
         return _at(task, t, f"t = {level_text(t)}")
     finite = task.levels[task.levels < PUBLIC]
-    if t == "best" or (t is None and not isinstance(task.query, Algorithm)):
+    if t == "best" or (t is None and not isinstance(task.target, Rows)):
         rough = coarse(task)
         value = min(tried(task), key=lambda t: _error(rough, t))
         return _at(task, value, f"t = {level_text(value)}")
@@ -116,71 +127,70 @@ def tried(task: Task) -> list[int]:
 
 
 def _error(task: Task, t: int) -> float:
-    pi = probabilities(task.levels, t, task.neighbors)
+    pi = probabilities(task.levels, t, task.relation)
     kept = float(task.people @ pi)
-    return np.inf if kept < _FEWEST else float(task.variance * (task.people @ pi**2)) / kept**2 + _noise(task, t, pi)
+    return (
+        np.inf
+        if kept < _FEWEST
+        else float(task.variance * (task.people @ pi**2)) / kept**2 + _noise(task, t, pi)
+    )
 
 
 def _noise(task: Task, t: int, pi: FloatArray) -> float:
     """The variance that noise and leaving people out add."""
-    query, kept, thinning = task.query, float(task.people @ pi), float(task.people @ (pi * (1 - pi)))
-    if isinstance(query, Quantile):
-        noise = 0.0 if t == PUBLIC else _spending(query).variance / (_inner(t, task.neighbors) * kept) ** 2
-        noise += query.variance * thinning / kept**2
-    elif isinstance(query, Additive):
-        blur = (
-            query.outputs * 2.0 * (1 if task.neighbors == "add-remove" else 4)
-            if isinstance(query, Histogram)
-            else task.blur
+    target, kept, thinning = task.target, float(task.people @ pi), float(task.people @ (pi * (1 - pi)))
+    noise = 0.0
+    if isinstance(target, Quantiles):
+        noise = (
+            0.0 if t == PUBLIC else _spending(target).variance / (inner_level(t, task.relation) * kept) ** 2
         )
-        laplace = 0.0 if t == PUBLIC else blur / (t / MICRO) ** 2
-        noise = (thinning * query.thinned + laplace) / kept**2
-    else:
-        noise = 0.0
+        noise += target.variance * thinning / kept**2
+    elif isinstance(target, Additive):
+        laplace = 0.0 if t == PUBLIC else target.kept_noise_variance / (t / MICRO) ** 2
+        noise = (thinning * target.kept_square + laplace) / kept**2
     return noise
 
 
-def _at(task: Task, t: int, told: str) -> Calibration:
+def _at(task: Task, t: int, told: str) -> Sampled:
     if t != PUBLIC and t > LARGEST:
         raise Refused(f"t is larger than {level_text(LARGEST)}")
-    query, pi = task.query, probabilities(task.levels, t, task.neighbors)
+    target, pi = task.target, probabilities(task.levels, t, task.relation)
     keep = chances(pi)
-    kept, thinning = float(task.people @ pi), float(task.people @ (pi * (1 - pi)))
+    kept = float(task.people @ pi)
     if kept < _FEWEST:
         raise Refused(f"keeps nobody at {told}")
     charges = frozen(np.where(keep > 0, np.minimum(task.levels, t), 0))
-    weights, noise = frozen(pi / kept), _noise(task, t, pi)
     note = f"{told}; keeps {kept / task.total:.1%} of the people at random"
-    if isinstance(query, Quantile) and t != PUBLIC:
-        least = float(min(min(p, 1 - p) for p in query.ps))
-        needed = float(max(_cautious(query).choices)) * log(query.points / MISS)
-        if _inner(t, task.neighbors) * kept * least < needed:
+    if isinstance(target, Quantiles) and t != PUBLIC:
+        least = float(min(min(p, 1 - p) for p in target.ps))
+        needed = float(max(_cautious(target).choices)) * log(target.points / MISS)
+        if inner_level(t, task.relation) * kept * least < needed:
             note += f"; {ANYWHERE}"
-    ps = query.ps if isinstance(query, Quantile) else ()
-    return Calibration(
-        charges, weights, noise, note, several=thinning > 0, ps=ps, neighbors=task.neighbors, keep=frozen(keep), t=t
-    )
+    return Sampled(charges, frozen(pi / kept), _noise(task, t, pi), note, frozen(keep), t)
 
 
-def _spending(query: Quantile) -> Spending:
+def _spending(target: Quantiles) -> Spending:
     """Of those who are kept: under add-remove, at s. Their size is released where that of all is private."""
-    return spending(query.ps, "add-remove", query.sized)
+    return spending(target.ps, ADD_REMOVE, target.tells_size)
 
 
-def _inner(t: int, neighbors: str) -> float:
+def inner_level(t: int, relation: Relation) -> float:
     """s: what the mechanism on the people who are kept may spend under add-remove."""
-    return t / MICRO / (1 if neighbors == "add-remove" else 2)
+    return t / MICRO * float(relation.inner)
 
 
-def thin(counts: Any, keep: Any, noise: Noise) -> IntArray:
-    """How many of each group are kept, everyone by themselves with the group's chance in 2⁻⁶³."""
+def thin(counts: Any, keep: Any, noise: Noise, block: int = BLOCK) -> IntArray:
+    """How many of each group are kept, everyone by themselves with the group's chance in 2⁻⁶³.
+
+    So many people are drawn for at once as are in a `block`.
+    """
     kept = np.where(keep == SURE, counts, 0).astype(np.int64)
     drawn = np.flatnonzero((keep != SURE) & (keep > 0) & (counts > 0))
     sizes, limits = counts[drawn].astype(np.int64), keep[drawn]
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if drawn.size else 0
-    for start in range(0, total, _BLOCK):  # people start … stop, whichever groups they are of
-        stop = min(start + _BLOCK, total)
+    for start in range(0, total, block):  # people start … stop, whichever groups they are of
+        stop = min(start + block, total)
         first, last = np.searchsorted(ends, start, side="right"), np.searchsorted(ends, stop, side="left") + 1
         inside = np.minimum(ends[first:last], stop) - np.maximum(ends[first:last] - sizes[first:last], start)
         mask = noise.keep(np.repeat(limits[first:last], inside))
@@ -188,75 +198,73 @@ def thin(counts: Any, keep: Any, noise: Noise) -> IntArray:
     return kept
 
 
-def expected(calibration: Calibration, summary: Summary) -> Fraction:
+def expected(calibration: Sampled, summary: Summary) -> Fraction:
     """Σπ, exactly."""
-    return Fraction(sum(k * n for k, n in zip(calibration.keep.tolist(), summary.people.tolist(), strict=True)), SURE)
-
-
-def _answer(summary: Summary, calibration: Calibration, query: Additive, noise: Noise) -> list[Fraction]:
-    kept = thin(summary.amount, calibration.keep[summary.level], noise)
-    cells = query.integers(summary.output)
-    if query.span * int(summary.amount.sum()) >= 2**62:
-        cells = cells.astype(object)
-    there = expected(calibration, summary)
-    t, span = calibration.t, query.span
-    assert t is not None
-
-    def noisy(value: int, reach: int) -> int:
-        return value if t == PUBLIC else value + noise.laplace(Fraction(span * reach * MICRO, t))
-
-    if isinstance(query, Histogram):
-        counts = np.bincount(summary.output, kept, minlength=query.outputs).astype(np.int64)
-        reach = 1 if calibration.neighbors == "add-remove" else 2  # s is t, or half of it
-        return [Fraction(noisy(int(n), reach), 1) / there for n in counts]
-    total = int((cells * kept).sum())
-    if calibration.neighbors == "add-remove":
-        sums = [total] if query.sums == 1 else [total, span * int(kept.sum()) - total]
-        return [Fraction(noisy(s, 1), 1) / there for s in sums]
-    # under replace, counted from the middle: one person then adds at most half a span in either direction. Twice that is a whole number.
-    centred = noisy(2 * total - span * int(kept.sum()), 2)
-    return [Fraction(span, 2) + Fraction(centred, 2) / there]
-
-
-def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
-    """As for so many people as are kept, all of the level s, and what thinning and weighting add about these very people."""
-    query: Quantile = task.query
-    assert calibration.t is not None
-    pi = calibration.keep / float(SURE)
-    kept = float(task.people @ pi)
-    whole = max(1, ceil(kept))
-    s = PUBLIC if calibration.t == PUBLIC else max(1, int(_inner(calibration.t, task.neighbors) * MICRO))
-    alone = replace(task, levels=np.array([s]), people=np.array([whole]), total=whole, neighbors="add-remove")
-    noise = 0.0 if s == PUBLIC else _spending(query).variance / (s / MICRO * kept) ** 2
-    here_alone = Calibration(alone.levels, np.array([1 / whole]), noise, "", ps=query.ps)
-    found = predict_rank(alone, here_alone, _cautious(query))
-    gap = calibration.weights - 1 / task.total
-    unread = task.total - int(task.people.sum())
-    spread = float(task.people @ gap**2) + unread / task.total**2 + float(task.people @ (pi * (1 - pi))) / kept**2
-    here = sqrt(found.rmse_here**2 + 1e4 * query.variance / query.outputs * spread)
-    return replace(
-        found,
-        rmse=found.rmse,
-        rmse_here=min(here, 100.0),
-        bias_bound=float(task.people @ np.maximum(gap, 0)),
-        sampling=100 * sqrt(query.peak * spread),
-        ends=None,
-        fixed=query.possible(task.total) if found.ends is not None and not query.sized else None,
-        by_size=None if found.by_size is None else _by_size(found.by_size, task, calibration),
+    return Fraction(
+        sum(k * n for k, n in zip(calibration.keep.tolist(), summary.people.tolist(), strict=True)), SURE
     )
 
 
-def _cautious(query: Quantile) -> Spending:
-    """As the error is predicted: under replace for a wider scale than is drawn, as if max(p, 1 − p) were 1."""
-    return _spending(query) if query.sized else spending(query.ps, "replace", False)
+def _predict(task: Task, calibration: Sampled) -> Prediction:
+    pi = probabilities(task.levels, calibration.t, task.relation)
+    return predict(task, calibration, several=float(task.people @ (pi * (1 - pi))) > 0)
 
 
-def _by_size(alone: BySize, task: Task, calibration: Calibration) -> BySize:
+def _answer(summary: Summary, calibration: Sampled, target: Additive, noise: Noise) -> list[Fraction]:
+    summary = summary.with_others(target.outside_matters)
+    kept = thin(summary.amount, calibration.keep[summary.level], noise)
+    s = None if calibration.t == PUBLIC else target.relation.inner * Fraction(calibration.t, MICRO)
+    there = expected(calibration, summary)
+    sums = target.kept_sums(summary.output, kept, summary.outputs)
+    scale = None if s is None else target.kept_sensitivity / s
+    means = [Fraction(x if scale is None else x + noise.laplace(scale), 1) / there for x in sums]
+    return target.from_kept(means)
+
+
+def _predict_ranks(task: Task, calibration: Sampled) -> Prediction:
+    """As for so many people as are kept, all of the level s, and what thinning and weighting add about these
+    people.
+    """
+    target: Quantiles = task.target
+    pi = calibration.keep / float(SURE)
+    kept = float(task.people @ pi)
+    whole = max(1, ceil(kept))
+    s = PUBLIC if calibration.t == PUBLIC else max(1, int(inner_level(calibration.t, task.relation) * MICRO))
+    alone = replace(task, levels=np.array([s]), people=np.array([whole]), total=whole)
+    noise = 0.0 if s == PUBLIC else _spending(target).variance / (s / MICRO * kept) ** 2
+    as_one_level = Ranked(alone.levels, np.array([1 / whole]), noise, "", target.ps)
+    of_choice = rank_errors(alone, as_one_level, _cautious(target))
+    gap = calibration.weights - 1 / task.total
+    unread = task.total - int(task.people.sum())
+    spread = (
+        float(task.people @ gap**2) + unread / task.total**2 + float(task.people @ (pi * (1 - pi))) / kept**2
+    )
+    here = sqrt(of_choice.rmse_here**2 + 1e4 * target.variance / target.outputs * spread)
+    law: Law
+    if target.tells_size:
+        law = _by_size(of_choice.by_size, task, calibration)
+    elif of_choice.is_sparse:
+        law = Fixed(target.possible(task.total))
+    else:
+        sampling = 100 * sqrt(target.max_variance * spread)
+        centres = tuple(100 * float(p) for p in target.ps)
+        law = AroundRank(replace(of_choice.spread, sampling=sampling), centres, target.listed)
+    return Prediction(of_choice.rmse, min(here, 100.0), float(task.people @ np.maximum(gap, 0)), law)
+
+
+def _cautious(target: Quantiles) -> Spending:
+    """As the error is predicted: under replace for a wider scale than is drawn.
+
+    As if max(p, 1 − p) were 1.
+    """
+    return _spending(target) if target.tells_size else spending(target.ps, REPLACE, False)
+
+
+def _by_size(alone: BySize, task: Task, calibration: Sampled) -> BySize:
     """For weights of t a person; those who are kept are some of all, at random."""
     everyone = bool((calibration.keep == SURE).all()) and int(task.people.sum()) == task.total
-    assert calibration.t is not None
     each = 1.0 if calibration.t == PUBLIC else calibration.t / MICRO
-    times = 1 if task.neighbors == "add-remove" else 2  # s is t, or half of it
+    times = float(1 / task.relation.inner)  # s is t, or half of it
     return replace(
         alone,
         choices=tuple(times * scale for scale in alone.choices),
@@ -267,31 +275,28 @@ def _by_size(alone: BySize, task: Task, calibration: Calibration) -> BySize:
     )
 
 
-def _answer_ranks(summary: Summary, calibration: Calibration, query: Quantile, noise: Noise) -> list[Fraction]:
+def _answer_ranks(summary: Summary, calibration: Sampled, target: Quantiles, noise: Noise) -> list[Fraction]:
     kept = thin(summary.amount, calibration.keep[summary.level], noise)
     at = np.zeros(summary.outputs, dtype=np.int64)
     np.add.at(at, summary.output, kept)
-    t = calibration.t
-    assert t is not None
-    spent = _spending(query)
+    t, spent = calibration.t, _spending(target)
     if t == PUBLIC:
-        return chosen(at, query.ps, noise, spent, True)
+        return chosen(at, target.ps, noise, spent, True)
     if int(at.sum()) * t >= 2**62:
         at = at.astype(object)
-    spent = spent.times(1 if calibration.neighbors == "add-remove" else 2)
-    return chosen(at * t, query.ps, noise, spent, False)
+    return chosen(at * t, target.ps, noise, spent.times(int(1 / target.relation.inner)), False)
 
 
-def _unknown(task: Task, calibration: Calibration) -> Prediction:
+def _unknown(task: Task, calibration: Sampled) -> Prediction:
     """Nobody can tell how well somebody else's algorithm does."""
     gap = calibration.weights - 1 / task.total
-    return Prediction(nan, nan, float(task.people @ np.maximum(gap, 0)))
+    return Prediction(nan, nan, float(task.people @ np.maximum(gap, 0)), Fixed((-inf, inf)))
 
 
-def _own(summary: Summary, calibration: Calibration, query: Algorithm, noise: Noise) -> list[Fraction]:
+def _own(summary: Summary, calibration: Sampled, target: Rows, noise: Noise) -> list[Fraction]:
     raise TypeError("an algorithm is run on rows, not on a Summary")
 
 
-ANY = Way((Algorithm,), calibrate, _unknown, _own, by_row=True)
-MEANS = Way((Mean, Sum, Count, Histogram), calibrate, predict, _answer, by_cell=True)
-RANKS = Way((Quantile,), calibrate, _predict_ranks, _answer_ranks)
+ANY = Method(Rows, calibrate, _unknown, _own, keeps_rows=True)
+MEANS = Method(Additive, calibrate, _predict, _answer, needs_cells=True)
+RANKS = Method(Quantiles, calibrate, _predict_ranks, _answer_ranks)

@@ -37,12 +37,13 @@ with few people that is what it comes to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import exp, inf, log, log1p, sqrt
 
 from accord.budget import MICRO
-from accord.statistics import Ends, Interval
+from accord.statistics import Answer, Ends, Interval
 
 MISS, BEYOND = 0.01, 0.05
 """How often an answer may have everyone on one side of it: quantiles; min and max."""
@@ -71,9 +72,11 @@ class BySize:
     """Whether it is a minimum or maximum."""
     listed: bool = False
 
-    def interval(self, weight: float, confidence: float) -> Interval:
-        """The percentiles between which the answers lie."""
-        ends = self.ends(weight, 1 - confidence)
+    def interval(
+        self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
+    ) -> Interval:
+        """The percentiles between which the answers lie; what was released last is the noisy weight."""
+        ends = self.ends(float(released[-1]), 1 - confidence)
         return ends if self.listed else ends[0]
 
     def ends(self, weight: float, alpha: float) -> list[Ends]:
@@ -99,9 +102,11 @@ class BySize:
             return weight
         return weight - self.size * (log(1 / alpha) - log1p(exp(-1 / (self.size * MICRO))))
 
-    def rmse_of(self, weight: float) -> float:
-        """The error by a noisy weight: for as many as there are at least, so that it flatters once in 40 times."""
-        known = self.at_least(weight, _FLATTERING)
+    def rmse_of(self, released: Sequence[Fraction]) -> float:
+        """The error by the noisy weight: for as many as there are at least, so that it flatters once in 40
+        times.
+        """
+        known = self.at_least(float(released[-1]), _FLATTERING)
         return self.rmse(known) if known > 0 else 100.0
 
     def rmse(self, weight: float) -> float:
@@ -121,7 +126,8 @@ class BySize:
     def at_worst(self, rmse: float, weight: float) -> float:
         """The worst case of an error that is predicted for dense values.
 
-        Of min and max it is counted from the end; where the answer may land anywhere, all that is possible counts.
+        Of min and max it is counted from the end; where the answer may land anywhere, all that is possible
+        counts.
         """
         safe, outputs = self.is_safe(weight), len(self.ps)
         if self.extreme:

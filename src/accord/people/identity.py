@@ -5,13 +5,19 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from accord.budget import IntArray, distinct
+from accord.engines import shapes
+from accord.engines.names import USER
+from accord.errors import TABLE_CHANGED, LedgerError, SourceError
 from accord.numerals import written
 from accord.spec import Spec
+
+if TYPE_CHECKING:
+    from accord.people.reader import TableReader
 
 
 class Identity(Protocol):
@@ -23,6 +29,27 @@ class Identity(Protocol):
 
     def fingerprint(self, secret: str) -> str:
         """Of who is in the table with which level; kept while the source is known to be unchanged."""
+        ...
+
+
+@runtime_checkable
+class Registrable(Protocol):
+    """A table as a ledger sees it: public levels, and who is in it."""
+
+    neighbors: str
+
+    @property
+    def identity(self) -> Identity:
+        """Who is in it."""
+        ...
+
+    @property
+    def lends(self) -> bool:
+        """Whether people can be told apart by more than their level."""
+        ...
+
+    def spec(self) -> Spec:
+        """The public levels, and how many people have each."""
         ...
 
 
@@ -60,3 +87,53 @@ def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
     for piece in chain(rows, (b"]",)):
         text.update(piece)
     return text.hexdigest()[:32]
+
+
+class TableIdentity:
+    """Who is in a table, read by its reader: see `Identity`."""
+
+    def __init__(self, reader: TableReader) -> None:
+        self._reader = reader
+        self._fingerprint: tuple[str, object, str] | None = None
+        """For which secret and state of the source, and what it was."""
+
+    def people(self, secret: str) -> tuple[IntArray, IntArray]:
+        """See `Identity`."""
+        reader = self._reader
+        person = reader.person(secret, USER)
+        reader.spec()  # refuses levels that cannot be used, and rows of nobody
+        self._refuse_inexact_ids()
+        sql = shapes.people(reader.people(), person, reader.level_reader.expression)
+        columns = reader.engine.fetch(sql)
+        everyone = np.ones(columns["person"].size, dtype=np.int64)
+        return columns["person"], reader.level_reader.decode(columns["level"], everyone)
+
+    def _refuse_inexact_ids(self) -> None:
+        engine, user = self._reader.engine, str(self._reader.user)
+        if engine.columns[user] != "number":
+            return
+        inexact = int(engine.fetch(shapes.inexact_ids(engine.dialect, engine.source, user))["inexact"][0])
+        if inexact:
+            raise LedgerError(
+                f"{inexact:,} ids in {user!r} are floating-point numbers too large to be exact, so that "
+                "people "
+                "cannot be told apart. Store ids as whole numbers or text."
+            )
+
+    def fingerprint(self, secret: str) -> str:
+        """See `Identity`."""
+        reader = self._reader
+        state = reader.engine.state()
+        kept = self._fingerprint
+        if state is not None and kept is not None and kept[:2] == (secret, state):
+            return kept[2]
+        person = reader.person(secret, USER)
+        level = reader.level_reader.expression
+        sql = shapes.by_level(reader.engine.dialect, reader.people(), level, person, 0)
+        columns = reader.engine.fetch(sql, wide=("total",))
+        micro = reader.level_reader.decode(columns["level"], columns["people"])
+        if Spec(micro, columns["people"]) != reader.spec():
+            raise SourceError(TABLE_CHANGED)
+        made = fingerprint(micro, columns["people"], columns["total"])
+        self._fingerprint = (secret, state, made)
+        return made

@@ -40,7 +40,8 @@ def run(console: Console, figure: Path) -> None:
         _chapter(console, 1, "People chose their own level")
         console.print(spec_view(people.spec()))
         console.print(
-            "[dim]Incomes: US survey data (CPS, CC0). Tiers: drawn from published shares of privacy attitudes; "
+            "[dim]Incomes: US survey data (CPS, CC0). Tiers: drawn from published shares of privacy "
+            "attitudes; "
             "see src/accord/data/PROVENANCE.md.[/]"
         )
 
@@ -54,7 +55,8 @@ def run(console: Console, figure: Path) -> None:
         truth, value = _truth(path), release.value
         assert isinstance(value, float)
         console.print(
-            f"[dim]The exact mean of incomes within these bounds, which only a demo on public data may show, is {number(truth)}: off by {error(abs(value - truth))}.[/]"
+            "[dim]The exact mean of incomes within these bounds, which only a demo on public data may show, "
+            f"is {number(truth)}: off by {error(abs(value - truth))}.[/]"
         )
 
         _chapter(console, 4, "What else could have been done")
@@ -71,7 +73,8 @@ def run(console: Console, figure: Path) -> None:
         else:
             console.print("No picture: matplotlib is not installed. Install accord[plot].")
         console.print(
-            "\nNext, on your own table:  [bold]accord plan FILE mean COLUMN --bounds LOW HIGH --epsilon COLUMN[/]",
+            "\nNext, on your own table:  [bold]accord plan FILE mean COLUMN --bounds LOW HIGH --epsilon "
+            "COLUMN[/]",
             soft_wrap=True,
         )
 
@@ -87,7 +90,12 @@ def _alternatives(plan: Plan) -> Grid:
         ("treat everyone like the strictest", "minimum", by_name["minimum"].rmse),
     ]
     grid = Grid(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name, justify in (("", "left"), ("mechanism", "left"), ("error", "right"), ("as if there were", "right")):
+    for name, justify in (
+        ("", "left"),
+        ("mechanism", "left"),
+        ("error", "right"),
+        ("as if there were", "right"),
+    ):
         grid.add_column(name, justify=justify)  # type: ignore[arg-type]
     for what, name, rmse in rows:
         if rmse is not None:

@@ -14,7 +14,7 @@ from accord.planning import NO_DATA, Plan
 from accord.report.text import error, number
 
 if TYPE_CHECKING:
-    from accord.ledger.books import Account
+    from accord.ledger.history import Account
 
 # Okabe and Ito's palette: told apart by colour-blind readers, and in grey print by lightness.
 CHOSEN, OTHER, LEVEL = "#0072B2", "#BBBBBB", "#E69F00"
@@ -27,12 +27,16 @@ _ALLOWED, _TAKEN = "level: the most they allow", "charge: what this release take
 def draw_plan(plan: Plan, path: str | Path) -> Path:
     """The predicted error of every mechanism, and what each level is charged, as a picture in a file."""
     plt = pyplot()
-    figure, (errors, charges) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(1.15, 1))
+    figure, (errors, charges) = plt.subplots(
+        1, 2, figsize=(11, 4.6), layout="constrained", width_ratios=(1.15, 1)
+    )
     draw_errors(errors, plan)
     (_charges if plan.spec.micro.size <= _FEW else _charge_curve)(charges, plan)
     title = f"{plan.query.label[0].upper()}{plan.query.label[1:]}: answered by {plan.mechanism}"
     figure.suptitle(_lines(title, 95), fontweight="bold")
-    figure.legend(*charges.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=2, frameon=False)
+    figure.legend(
+        *charges.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=2, frameon=False
+    )
     return save(plt, figure, path)
 
 
@@ -41,7 +45,9 @@ def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
     plt = pyplot()
     shown = [a for a in accounts if 0 < a.level < inf][:_BARS][::-1]
     if not shown:
-        raise AccordError("there is nobody with a budget to draw. Register a table first: 'accord ledger register'.")
+        raise AccordError(
+            "there is nobody with a budget to draw. Register a table first: 'accord ledger register'."
+        )
     figure, axes = plt.subplots(figsize=(8, 1.6 + 0.5 * len(shown)), layout="constrained")
     for y, a in enumerate(shown):
         least, most = (min(1.0, spent / a.level) for spent in a.spent)
@@ -58,7 +64,9 @@ def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
     axes.set_xlabel("part of the level")
     figure.suptitle("What is spent, and what is left", fontweight="bold")
-    figure.legend(*axes.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=3, frameon=False)
+    figure.legend(
+        *axes.get_legend_handles_labels(), fontsize=8, loc="outside lower right", ncols=3, frameon=False
+    )
     bare(axes)
     return save(plt, figure, path)
 
@@ -100,7 +108,9 @@ def save(plt: Any, figure: Any, path: str | Path, **how: Any) -> Path:
 
 def draw_errors(axes: Any, plan: Plan) -> None:
     shown = [
-        (c.mechanism, c.rmse, c.rmse_here) for c in plan.candidates if c.rmse is not None and c.rmse_here is not None
+        (c.mechanism, c.rmse, c.rmse_here)
+        for c in plan.candidates
+        if c.rmse is not None and c.rmse_here is not None
     ]
     if plan.mechanism in NO_DATA:
         shown.append((plan.mechanism, plan.rmse, plan.rmse_here))
@@ -114,15 +124,21 @@ def draw_errors(axes: Any, plan: Plan) -> None:
     )
     axes.plot([here for _, _, here in shown], names, "|", color="black", markersize=15, markeredgewidth=2)
     for name, rmse, _ in shown:
-        axes.annotate(error(rmse), (rmse, name), xytext=(5, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.annotate(
+            error(rmse), (rmse, name), xytext=(5, 0), textcoords="offset points", va="center", fontsize=9
+        )
     axes.margins(x=0.18)
     axes.xaxis.set_major_formatter(lambda x, _: number(x, 4))
     axes.locator_params(axis="x", nbins=5)
     unit = "" if plan.unit == "value" else f", {plan.unit}"
-    axes.set_xlabel(f"predicted error (rmse{unit})\nbar: about the population; stroke: about these people", fontsize=9)
+    axes.set_xlabel(
+        f"predicted error (rmse{unit})\nbar: about the population; stroke: about these people", fontsize=9
+    )
     refused = [c.mechanism for c in plan.candidates if c.rmse is None]
     axes.set_title(
-        "Before a value is read" + (f" (refused: {', '.join(refused)})" if refused else ""), fontsize=9, loc="left"
+        "Before a value is read" + (f" (refused: {', '.join(refused)})" if refused else ""),
+        fontsize=9,
+        loc="left",
     )
     bare(axes)
 
@@ -199,7 +215,9 @@ def pyplot() -> Any:
     try:
         import matplotlib
     except ModuleNotFoundError:
-        raise AccordError("a figure needs matplotlib, which is not installed. Install accord[plot].") from None
+        raise AccordError(
+            "a figure needs matplotlib, which is not installed. Install accord[plot]."
+        ) from None
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 

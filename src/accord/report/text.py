@@ -13,25 +13,20 @@ from rich.table import Table
 from rich.text import Text
 
 from accord.budget import PUBLIC, IntArray, amount_text, level_text
-from accord.groups import GroupedPlan
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.release import GroupedRelease, Release
+from accord.release import Release
 from accord.spec import Spec
-from accord.statistics import Algorithm, Coefficients, Count, Ends, Grouped, Histogram, Sum
-from accord.workloads import WorkloadPlan
+from accord.statistics import Coefficients, Ends, Grouped
+from accord.statistics.target import Rows
 
 if TYPE_CHECKING:
-    from accord.ledger.books import Account, Registration, Verdict
+    from accord.ledger.history import Account
+    from accord.ledger.registering import Registration
+    from accord.ledger.verifying import Verdict
 
 _ROWS, _GROUPS = 12, 100
 _WIDTH = 118
-_COMPARED = {
-    "mean": ("mean", "means"),
-    "sum": ("mean", "means"),
-    "rows": ("mean number of rows", "mean numbers of rows"),
-}
-"""What κ compares between levels, by statistic: one and several of them. Of counts and histograms, shares."""
 
 
 def plan_text(plan: Plan) -> str:
@@ -42,42 +37,39 @@ def release_text(release: Release) -> str:
     return plain(release_view(release))
 
 
-def grouped_plan_text(plan: GroupedPlan) -> str:
-    return plain(grouped_plan_view(plan))
-
-
-def grouped_release_text(release: GroupedRelease) -> str:
-    return plain(grouped_release_view(release))
-
-
-def workload_text(plan: WorkloadPlan) -> str:
-    return plain(workload_view(plan))
-
-
-def workload_view(plan: WorkloadPlan) -> RenderableType:
+def workload_view(plan: Plan) -> RenderableType:
     """Every question with its mechanism, error and charges, and what they cost together."""
-    table = _table("question", "mechanism", ">error", "unit", ">charges", title=f"Plan: {plan.workload.label} together")
+    table = text_table(
+        "question", "mechanism", ">error", "unit", ">charges", title=f"Plan: {plan.workload.label} together"
+    )
     for part in plan.parts:
         charges = part.cost
         paid = charges[charges > 0].tolist()
         span = "–" if not paid else " … ".join(level_text(c) for c in sorted({min(paid), max(paid)}))
-        _row(table, part.query.label, part.mechanism, error(part.rmse), part.unit, span)
+        add_row(table, part.query.label, part.mechanism, error(part.rmse), part.unit, span)
     gain = 1 - plan.total / plan.equal if plan.equal else 0.0
     return Group(
         table,
         Text(
-            f"The total error (squared, each as a fraction of the error without data) is {error(plan.total)}: "
+            "The total error (squared, each as a fraction of the error without data) is "
+            f"{error(plan.total)}: "
             f"{gain:.1%} below an equal split of share {level_text(plan.share)}.",
             "dim",
         ),
         "",
-        _charges_table(plan.spec, plan.spent),
+        _charges_table(plan.spec, plan.cost),
     )
 
 
 def plan_view(plan: Plan) -> RenderableType:
     """What would be done, how well everything else would do, and what is taken for granted."""
-    table = _table("mechanism", ">error", ">here", ">× lowest", "how", title=f"Predicted error (rmse, {plan.unit})")
+    if plan.is_workload:
+        return workload_view(plan)
+    if plan.is_grouped:
+        return grouped_plan_view(plan)
+    table = text_table(
+        "mechanism", ">error", ">here", ">× lowest", "how", title=f"Predicted error (rmse, {plan.unit})"
+    )
     lowest = min((c.rmse for c in plan.candidates if c.rmse is not None), default=0.0)
     for c in sorted(plan.candidates, key=lambda c: (c.rmse is None, c.rmse)):
         chosen = c.mechanism == plan.mechanism
@@ -86,14 +78,14 @@ def plan_view(plan: Plan) -> RenderableType:
             if c.rmse is None or c.rmse_here is None
             else (error(c.rmse), error(c.rmse_here), f"{c.rmse / lowest:.2f}" if lowest else "–", c.note)
         )
-        _row(
+        add_row(
             table,
             f"{'→ ' if chosen else '  '}{c.mechanism}",
             *cells,
             style="bold green" if chosen else "dim" if c.rmse is None else "",
         )
     if plan.mechanism not in {c.mechanism for c in plan.candidates}:
-        _row(
+        add_row(
             table,
             f"→ {plan.mechanism}",
             error(plan.rmse),
@@ -106,7 +98,10 @@ def plan_view(plan: Plan) -> RenderableType:
         Text.assemble((f"Plan: {plan.query.label}", "bold"), f" by {plan.mechanism}: {plan.reason}."),
         "",
         table,
-        Text("error: about the population that these people are drawn from; here: about these very people", "dim"),
+        Text(
+            "error: about the population that these people are drawn from; here: about these very people",
+            "dim",
+        ),
         *_of_groups(plan),
         "",
         charges_view(plan),
@@ -119,40 +114,50 @@ def plan_view(plan: Plan) -> RenderableType:
 
 def release_view(release: Release) -> RenderableType:
     """The answer, how far it may be off, and what it cost."""
+    if release.plan.is_workload:
+        first, *others = (release_view(part) for part in release.parts)
+        return Group(first, *(view for other in others for view in ("", other)))
+    if release.plan.is_grouped:
+        return grouped_release_view(release)
     plan, value = release.plan, release.value
     head = Text.assemble((f"{plan.query.label}", "bold"), f" by {plan.mechanism}")
     taken = [Padding(Text(f"· {a}"), (0, 0, 0, 2)) for a in plan.assumptions]
     known = Text("Taken as public knowledge:", "bold")
-    if isinstance(plan.query, Algorithm):
-        from accord.receipt import plain
+    if isinstance(plan.target, Rows):
+        from accord.release.receipt import plain
 
         return Group(head, Text(f"  {plain(value)}", "bold green"), "", charges_view(plan), "", known, *taken)
     interval = release.interval(0.95)
     off = Text(
-        f"rmse {error(plan.rmse_here)} about these people, {error(plan.rmse)} about the population ({plan.unit})"
+        f"rmse {error(plan.rmse_here)} about these people, {error(plan.rmse)} about the population "
+        f"({plan.unit})"
     )
     parts: list[RenderableType]
     if isinstance(plan.query, Grouped) and plan.query.part.by is not None:
         assert isinstance(interval, dict)
         parts = [head, _groups_table(plan.query.part.by, value, interval, plan.unit), off, *_of_groups(plan)]
     elif isinstance(value, Coefficients):
-        table = _table("in the columns' own units", ">coefficient")
-        for name, slope in (("intercept", value.intercept), *value.coefficients.items()):  # a feature may be called so
-            _row(table, name, number(slope))
+        table = text_table("in the columns' own units", ">coefficient")
+        for name, slope in (
+            ("intercept", value.intercept),
+            *value.coefficients.items(),
+        ):  # a feature may be called so
+            add_row(table, name, number(slope))
         assert isinstance(interval, tuple)
         off = Text(
-            f"predictions are within about ± {error(interval[1])} of those without noise (95 %); rmse {error(plan.rmse_here)} here, {error(plan.rmse)} about the population"
+            f"predictions are within about ± {error(interval[1])} of those without noise (95 %); rmse "
+            f"{error(plan.rmse_here)} here, {error(plan.rmse)} about the population"
         )
         parts = [head, *([Text(value.note)] if value.note else []), table, off]
     elif isinstance(value, dict) and isinstance(interval, dict):
-        table = _table("cell", ">people", ">95 % interval")
+        table = text_table("cell", ">people", ">95 % interval")
         for cell, v in value.items():
-            _row(table, str(cell), near(v, plan.rmse_here), _ends(interval[cell], plan.rmse_here))
+            add_row(table, str(cell), near(v, plan.rmse_here), _ends(interval[cell], plan.rmse_here))
         parts = [head, table, off]
     elif isinstance(value, list) and isinstance(interval, list):
-        table = _table(">p", ">value", ">percentiles, 95 %")
+        table = text_table(">p", ">value", ">percentiles, 95 %")
         for p, point, ends in zip(plan.query.describe()["p"], value, interval, strict=True):
-            _row(table, p, _point(point), _ends(ends, plan.rmse_here))
+            add_row(table, p, _point(point), _ends(ends, plan.rmse_here))
         parts = [head, table, off]
     else:
         assert not isinstance(value, dict | list) and isinstance(interval, tuple)
@@ -162,7 +167,9 @@ def release_view(release: Release) -> RenderableType:
             Text.assemble(
                 "  ",
                 (
-                    near(value, plan.rmse_here) if isinstance(value, float) and plan.unit == "value" else _point(value),
+                    near(value, plan.rmse_here)
+                    if isinstance(value, float) and plan.unit == "value"
+                    else _point(value),
                     "bold green",
                 ),
                 f"   95 % {told} {_ends(interval, plan.rmse_here)}",
@@ -175,19 +182,24 @@ def release_view(release: Release) -> RenderableType:
 def _of_groups(plan: Plan) -> list[Text]:
     """For which group an error holds that is told once for all of them."""
     query = plan.query
-    if not isinstance(query, Grouped) or query.part.by is None or isinstance(query.query, Sum | Count | Histogram):
+    if not isinstance(query, Grouped) or query.part.by is None or plan.target.adds_up:
         return []  # everyone adds something to every group of a sum or a count, be it 0
-    return [Text("for groups of the same size: of a smaller group the error is larger, of a larger one smaller", "dim")]
+    return [
+        Text(
+            "for groups of the same size: of a smaller group the error is larger, of a larger one smaller",
+            "dim",
+        )
+    ]
 
 
 def _groups_table(by: str, rows: Any, interval: Mapping[Any, Any], unit: str) -> RenderableType:
     """A row for each group."""
-    table = _table(
+    table = text_table(
         by, ">value", ">error", ">percentiles, 95 %" if unit == "percentile points" else ">95 % interval", ""
     )
     for row in _ends_of(rows):
         if row is None:
-            _row(
+            add_row(
                 table,
                 f"… {len(rows) - _GROUPS:,} more groups",
                 "",
@@ -199,11 +211,13 @@ def _groups_table(by: str, rows: Any, interval: Mapping[Any, Any], unit: str) ->
             continue
         key, value, ends = row[by], row["value"], interval[row[by]]
         if value is None:
-            _row(table, str(key), "–", "–", "–", "nobody is there to ask", style="dim")
+            add_row(table, str(key), "–", "–", "–", "nobody is there to ask", style="dim")
             continue
         told = near(value, row["rmse"]) if isinstance(value, float) and unit == "value" else _told(value)
         within = _ends(ends, row["rmse"]) if isinstance(ends, tuple) else "–"
-        _row(table, str(key), told, error(row["rmse"]), within, "too few people to tell" if row["few"] else "")
+        add_row(
+            table, str(key), told, error(row["rmse"]), within, "too few people to tell" if row["few"] else ""
+        )
     return table
 
 
@@ -213,32 +227,37 @@ def _ends_of(rows: Sequence[Any]) -> list[Any]:
 
 
 def _told(value: Any) -> str:
-    from accord.receipt import plain
+    from accord.release.receipt import plain
 
     return str(plain(value)) if isinstance(value, dict | list | Coefficients) else _point(value)
 
 
-def grouped_plan_view(plan: GroupedPlan) -> RenderableType:
+def grouped_plan_view(plan: Plan) -> RenderableType:
     """Every public group with its people, its mechanism and its predicted error."""
-    table = _table("group", ">people", "mechanism", ">error", ">charges", title=f"Plan: {plan.query.label}")
+    table = text_table(
+        "group", ">people", "mechanism", ">error", ">charges", title=f"Plan: {plan.query.label}"
+    )
     for one in _ends_of(list(plan.plans.items())):
         if one is None:
             more = f"… {len(plan.plans) - _GROUPS:,} more groups"
-            _row(table, more, "", "all of them: .plans, or --json", "", "", style="dim")
+            add_row(table, more, "", "all of them: .plans, or --json", "", "", style="dim")
             continue
         key, part = one
         if part is None:
-            _row(table, plan.query.part.name(key), "0", "–", "–", "–", style="dim")
+            add_row(table, plan.query.part.name(key), "0", "–", "–", "–", style="dim")
             continue
         paid = part.cost[part.cost > 0].tolist()
         span = "–" if not paid else " … ".join(level_text(c) for c in sorted({min(paid), max(paid)}))
-        _row(table, plan.query.part.name(key), f"{part.spec.total:,}", part.mechanism, error(part.rmse), span)
+        add_row(
+            table, plan.query.part.name(key), f"{part.spec.total:,}", part.mechanism, error(part.rmse), span
+        )
     return Group(
-        table, Text("who is in which group is public, as declared: everyone pays for their own group only", "dim")
+        table,
+        Text("who is in which group is public, as declared: everyone pays for their own group only", "dim"),
     )
 
 
-def grouped_release_view(release: GroupedRelease) -> RenderableType:
+def grouped_release_view(release: Release) -> RenderableType:
     """What was answered about each public group, and what it cost whom."""
     query = release.plan.query
     if query.part.by is None:
@@ -264,7 +283,7 @@ def charges_view(plan: Plan) -> RenderableType:
 
 def _charges_table(spec: Spec, charges: IntArray) -> RenderableType:
     tiers = bool(spec.tiers)
-    table = _table(
+    table = text_table(
         *(["tier"] if tiers else []),
         ">left" if spec.is_rest else ">level",
         ">people",
@@ -275,11 +294,19 @@ def _charges_table(spec: Spec, charges: IntArray) -> RenderableType:
     size = spec.micro.size
     for k in range(size) if size <= _ROWS else (*range(_ROWS // 2), None, *range(size - _ROWS // 2, size)):
         if k is None:
-            _row(table, *([""] if tiers else []), f"… {size - _ROWS:,} more levels", "", "", "")
+            add_row(table, *([""] if tiers else []), f"… {size - _ROWS:,} more levels", "", "", "")
             continue
         m, n, c = int(spec.micro[k]), int(spec.people[k]), int(charges[k])
-        kept = "everything" if c == 0 else "–" if c == m else "all but the charge" if m == PUBLIC else level_text(m - c)
-        _row(
+        kept = (
+            "everything"
+            if c == 0
+            else "–"
+            if c == m
+            else "all but the charge"
+            if m == PUBLIC
+            else level_text(m - c)
+        )
+        add_row(
             table,
             *([spec.tier(m) or ""] if tiers else []),
             level_text(m),
@@ -293,24 +320,26 @@ def _charges_table(spec: Spec, charges: IntArray) -> RenderableType:
 def spec_view(spec: Spec) -> RenderableType:
     """The levels that people chose, as a table with bars."""
     everyone = spec.total + spec.opted_out
-    table = _table("tier", ">level", ">people", "share", title=f"{everyone:,} people and the levels that they chose")
+    table = text_table(
+        "tier", ">level", ">people", "share", title=f"{everyone:,} people and the levels that they chose"
+    )
     few = zip(spec.micro[:_ROWS].tolist(), spec.people[:_ROWS].tolist(), strict=True)
     rows = [(spec.tier(m) or "", level_text(m), n) for m, n in few]
     if spec.opted_out:
         rows.append((spec.tier(0) or "", "opted out", spec.opted_out))
     for tier, level, n in rows[:_ROWS]:
-        _row(table, tier, level, f"{n:,}", f"{'█' * round(40 * n / everyone)} {n / everyone:.0%}")
+        add_row(table, tier, level, f"{n:,}", f"{'█' * round(40 * n / everyone)} {n / everyone:.0%}")
     return table
 
 
 def remaining_view(left: Spec, affordable: int | None) -> RenderableType:
     """What is left to everyone, and how often a plan could still be released."""
-    table = _table(">left", ">people")
+    table = text_table(">left", ">people")
     rows = [(level_text(m), n) for m, n in zip(left.micro.tolist(), left.counts, strict=True)]
     if left.opted_out:
         rows.insert(0, ("0", left.opted_out))
     for level, n in rows if len(rows) <= _ROWS else [*rows[: _ROWS // 2], ("…", 0), *rows[-_ROWS // 2 :]]:
-        _row(table, level, f"{n:,}" if n else f"{len(rows) - _ROWS:,} more")
+        add_row(table, level, f"{n:,}" if n else f"{len(rows) - _ROWS:,} more")
     told = (
         "Only public people are charged: it can be released without end."
         if affordable is None
@@ -339,16 +368,31 @@ def accounts_view(accounts: list[Account]) -> RenderableType:
     """Budgets by table and level, with bars."""
     if not accounts:
         return Text("No table is registered yet: 'accord ledger register'.")
-    table = _table("table", "tier", ">level", ">people", ">spent", ">left", "spent of the level", title="Budgets")
+    table = text_table(
+        "table", "tier", ">level", ">people", ">spent", ">left", "spent of the level", title="Budgets"
+    )
     shown = accounts if len(accounts) <= 4 * _ROWS else accounts[: 4 * _ROWS]
     for a in shown:
         part = 0.0 if a.level in (0, inf) else min(1.0, a.spent[1] / a.level)
         bar = (
-            "opted out" if a.level == 0 else "public" if a.level == inf else f"{'█' * round(20 * part):░<20} {part:.0%}"
+            "opted out"
+            if a.level == 0
+            else "public"
+            if a.level == inf
+            else f"{'█' * round(20 * part):░<20} {part:.0%}"
         )
-        _row(table, a.table, a.tier or "", amount_text(a.level), f"{a.people:,}", _span(a.spent), _span(a.left), bar)
+        add_row(
+            table,
+            a.table,
+            a.tier or "",
+            amount_text(a.level),
+            f"{a.people:,}",
+            _span(a.spent),
+            _span(a.left),
+            bar,
+        )
     if len(accounts) > len(shown):
-        _row(table, f"… {len(accounts) - len(shown):,} more levels", "", "", "", "", "", "")
+        add_row(table, f"… {len(accounts) - len(shown):,} more levels", "", "", "", "", "", "")
     return Group(table, Text("of people of one level the least and the most; the bar is for the most", "dim"))
 
 
@@ -356,13 +400,15 @@ def history_view(history: list[dict[str, Any]]) -> RenderableType:
     """Every release that was charged, with what came of it."""
     if not history:
         return Text("Nothing has been released yet.")
-    table = _table(">entry", "time (UTC)", "table", "question", "mechanism", ">charges", ">rmse", "state", ">accord")
+    table = text_table(
+        ">entry", "time (UTC)", "table", "question", "mechanism", ">charges", ">rmse", "state", ">accord"
+    )
     for made in history:
         paid = sorted({line["charge"] for line in made["booked"] if line["charge"] != "0"}, key=float)
         span = "–" if not paid else " … ".join(dict.fromkeys((paid[0], paid[-1])))
         receipts = made["receipts"] or [None] * len(made["queries"])
         for k, (query, receipt) in enumerate(zip(made["queries"], receipts, strict=True)):
-            _row(
+            add_row(
                 table,
                 str(made["entry"]) if k == 0 else "",
                 made["time"][:19].replace("T", " ") if k == 0 else "",
@@ -381,12 +427,14 @@ def verdict_view(verdict: Verdict) -> RenderableType:
     """Whether a ledger is whole."""
     still = f"; {verdict.open:,} reservations without an answer, which are charged" if verdict.open else ""
     if verdict.restored:
-        still += f"; an older copy was accepted {verdict.restored:,} times, and what was spent after it was made is forgotten"
+        accepted = f"an older copy was accepted {verdict.restored:,} times"
+        still += f"; {accepted}, and what was spent after it was made is forgotten"
     if not verdict.sealed:
         still += "; who wrote the entries was not checked, because the ledger's key is not at hand"
     if not verdict.problems:
         return Text(
-            f"whole: {verdict.entries:,} entries follow from each other, and the accounts from them{still}", "green"
+            f"whole: {verdict.entries:,} entries follow from each other, and the accounts from them{still}",
+            "green",
         )
     return Group(
         Text(f"{len(verdict.problems):,} problems in {verdict.entries:,} entries{still}", "bold red"),
@@ -400,9 +448,10 @@ def _span(ends: tuple[float, float]) -> str:
 
 def mechanisms_view() -> RenderableType:
     """Every mechanism with paper, neighbors and guarantee."""
-    table = _table("mechanism", "paper", "neighbors", "guarantee", "answers")
+    table = text_table("mechanism", "paper", "neighbors", "guarantee", "answers")
     for m in ALL:
-        _row(table, m.name, m.paper, ", ".join(m.neighbors), m.guarantee, ", ".join(q.statistic for q in m.answers))
+        proved = ", ".join(relation.name for relation in m.relations)
+        add_row(table, m.name, m.paper, proved, m.guarantee, ", ".join(m.statistics))
     return table
 
 
@@ -429,22 +478,13 @@ def _bias(plan: Plan) -> Text:
     if plan.bias_bound is None:
         return Text(
             "κ is not defined here: "
-            + ("no data are read." if plan.mechanism in ("midpoint", "public") else "the answer is biased by design.")
+            + (
+                "no data are read."
+                if plan.mechanism in ("midpoint", "public")
+                else "the answer is biased by design."
+            )
         )
-    if plan.unit == "percentile points":
-        return Text(
-            f"κ = {plan.bias_bound:.3f}: if the distribution functions of any two levels differ by at most D percentile points, the answer is off by "
-            "at most κ·D points beyond the interval."
-        )
-    if plan.query.statistic == "regression":
-        return Text(
-            f"κ = {plan.bias_bound:.3f}: how unevenly people are weighed; where the regression differs between levels, it is one of those who weigh more."
-        )
-    one, several = _COMPARED.get(plan.query.statistic, ("share", "shares"))
-    return Text(
-        f"κ = {plan.bias_bound:.3f}: if the {several} of any two levels differ by at most D, the {one} behind this answer is off by "
-        "at most κ·D beyond the interval."
-    )
+    return Text(plan.query.about_bias(plan.bias_bound))
 
 
 def _point(value: Any) -> str:
@@ -464,12 +504,12 @@ def _ends(interval: Ends, off: float) -> str:
     return f"{near(interval[0], off)} … {near(interval[1], off)}"
 
 
-def _row(table: Table, *cells: str, style: str = "") -> None:
+def add_row(table: Table, *cells: str, style: str = "") -> None:
     """Cells as they are: a tier named [b] is no markup."""
     table.add_row(*(Text(cell) for cell in cells), style=style)
 
 
-def _table(*columns: str, title: str | None = None) -> Table:
+def text_table(*columns: str, title: str | None = None) -> Table:
     table = Table(
         title=None if title is None else Text(title),
         title_justify="left",

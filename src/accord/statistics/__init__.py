@@ -1,19 +1,57 @@
-"""What can be asked: one file a family of questions, and the small grammar of `where=`."""
+"""What can be asked: one statistic a file, and what they share.
+
+A statistic is a constructor (`mean`), a frozen question (`Mean`) with its Encoding (which integers a person
+adds) and its target under each relation (what a mechanism answers). `ALL` names them; adding one touches its
+own file, this list and the package's own `__init__`.
+"""
 
 from accord.statistics.algorithm import Algorithm
-from accord.statistics.counts import Count, Histogram, count, histogram
+from accord.statistics.count import COUNT, Count, count
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf
 from accord.statistics.grid import OnGrid
-from accord.statistics.means import Mean, Rows, Sum, mean, rows, sum
-from accord.statistics.members import MeanWhere, SumWhere
-from accord.statistics.order import Extreme, Max, Min, Order, Quantile, max, median, min, quantile
-from accord.statistics.parts import Grouped, Part
-from accord.statistics.record import Additive, Answer, Ends, Interval, Query, between
-from accord.statistics.regression import Coefficients, Regression, regression
+from accord.statistics.groups import Grouped, Part, answered
+from accord.statistics.histogram import HISTOGRAM, Histogram, histogram
+from accord.statistics.mean import MEAN, Mean, mean
+from accord.statistics.quantile import (
+    MAX,
+    MEDIAN,
+    MIN,
+    QUANTILE,
+    Max,
+    Min,
+    Order,
+    Quantile,
+    max,
+    median,
+    min,
+    quantile,
+)
+from accord.statistics.query import Answer, Ends, Interval, Query
+from accord.statistics.record import Statistic
+from accord.statistics.regression import REGRESSION, Coefficients, Regression, regression
+from accord.statistics.sum import ROWS, SUM, Rows, Sum, rows, sum
+from accord.statistics.target import Target
+from accord.statistics.variance import STD, VARIANCE, Std, Variance, std, variance
 from accord.statistics.workload import Workload, workload
 
+ALL: tuple[Statistic, ...] = (
+    COUNT,
+    SUM,
+    MEAN,
+    VARIANCE,
+    STD,
+    HISTOGRAM,
+    MEDIAN,
+    QUANTILE,
+    MIN,
+    MAX,
+    ROWS,
+    REGRESSION,
+)
+"""Every statistic that can be asked for by name, in the order in which the command line lists them."""
+
 __all__ = [
-    "Additive",
+    "ALL",
     "Algorithm",
     "Answer",
     "Category",
@@ -22,7 +60,6 @@ __all__ = [
     "Count",
     "Encoding",
     "Ends",
-    "Extreme",
     "Grid",
     "Grouped",
     "Histogram",
@@ -30,7 +67,6 @@ __all__ = [
     "Interval",
     "Max",
     "Mean",
-    "MeanWhere",
     "Min",
     "Numeric",
     "OnGrid",
@@ -41,10 +77,13 @@ __all__ = [
     "Query",
     "Regression",
     "Rows",
+    "Statistic",
+    "Std",
     "Sum",
-    "SumWhere",
+    "Target",
+    "Variance",
     "Workload",
-    "between",
+    "answered",
     "count",
     "histogram",
     "max",
@@ -54,6 +93,8 @@ __all__ = [
     "quantile",
     "regression",
     "rows",
+    "std",
     "sum",
+    "variance",
     "workload",
 ]

@@ -8,15 +8,16 @@ from fractions import Fraction
 from math import inf
 from typing import Any
 
-from accord.statistics.record import Answer, Interval, Query
+from accord.relation import Relation
+from accord.statistics.query import Answer, Interval, Query
+from accord.statistics.target import Rows
 
 
 @dataclass(frozen=True)
 class Algorithm(Query):
+    """A function of rows and ε that its author says is private."""
+
     statistic = "algorithm"
-    variance = 0.0
-    blur = 0.0
-    idle = inf
 
     name: str
     given: tuple[str, ...]
@@ -33,17 +34,44 @@ class Algorithm(Query):
     def label(self) -> str:
         return f"algorithm {self.name}"
 
-    def size(self, people: int) -> float:
-        return 1.0
+    @property
+    def rows_come_to(self) -> str:
+        return "and only people with one row are read"
+
+    def under(self, relation: Relation, about_members: bool = False) -> AlgorithmTarget | None:
+        return None if about_members else AlgorithmTarget(self, relation)
 
     def describe(self) -> dict[str, Any]:
         return {"statistic": self.statistic, "name": self.name, "columns": list(self.columns)}
 
     def assumptions(self) -> list[str]:
         return [
-            f"{self.name} is ε-differentially private under add-remove, for the ε that it is given: accord cannot check that",
+            f"{self.name} is ε-differentially private under add-remove, for the ε that it is given: accord "
+            "cannot check that",
             "it tells nothing of the rows in any other way than by what it returns",
         ]
+
+
+@dataclass(frozen=True)
+class AlgorithmTarget(Rows):
+    """Whatever the algorithm returns; its error is not predicted."""
+
+    query: Algorithm
+
+    @property
+    def variance(self) -> float:
+        return 0.0
+
+    @property
+    def noise_variance(self) -> float:
+        return 0.0
+
+    @property
+    def midpoint_error(self) -> float:
+        return inf
+
+    def factor(self, people: int) -> float:
+        return 1.0
 
     def middle(self, people: int) -> Answer:
         raise TypeError("an algorithm has no middle")
@@ -51,5 +79,5 @@ class Algorithm(Query):
     def possible(self, people: int) -> Interval:
         return -inf, inf
 
-    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
+    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         raise TypeError("an algorithm's answer is its own")

@@ -2,7 +2,8 @@
 
 There are four kinds. Engines, the simulation and the audit match on these, never on a statistic's class:
 
-    Grid       the cell q in 0 … cells of a value on the grid low + q·step; sums of q, and of q² where asked for
+    Grid       the cell q in 0 … cells of a value on the grid low + q·step; sums of q, and of q² where asked
+               for
     Indicator  1 for whoever meets a condition, 0 for everyone else
     OneOf      in which of several declared cells a value lies: between edges, or one of categories
     Codes      several columns, each as integers in −Q … Q, for sums of their products
@@ -46,6 +47,8 @@ class Grid:
     """"rows": the number of a person's rows, and no column."""
     powers: int = 1
     """Up to which power cells are summed: 2 with their squares."""
+    is_counted: bool = False
+    """Whether people are counted at each cell, and not summed: where ranks are asked for."""
 
     @cached_property
     def cells(self) -> int:
@@ -56,8 +59,8 @@ class Grid:
     def inverse(self) -> float:
         """1/step as a double, or a little less, so that no value below `high` gets beyond the last cell.
 
-        FLOOR((x − low)·inverse + 0.5), in doubles, is at most `cells` for every x < high. Rounding is monotone,
-        so that it is enough to try the last double before `high`.
+        FLOOR((x − low)·inverse + 0.5), in doubles, is at most `cells` for every x < high. Rounding is
+        monotone, so that it is enough to try the last double before `high`.
         """
         low, last = float(self.low), nextafter(float(self.high), -inf)
         inverse = float(1 / self.step)
@@ -70,7 +73,10 @@ class Grid:
 
 @dataclass(frozen=True)
 class Indicator:
-    """Whether a person meets a condition; of several rows, whether any does. Without a condition everyone does."""
+    """Whether a person meets a condition; of several rows, whether any does.
+
+    Without a condition everyone does.
+    """
 
     condition: grammar.Condition | None
 
@@ -184,7 +190,10 @@ def _layout(codes: Codes) -> tuple[list[int], list[Product]]:
     products += [Product("x", (j,)) for j in range(m)]
     products += [Product("yx", (-1, j)) for j in range(m)]
     products += [
-        Product("xx", (j, k)) for j in range(m) for k in range(j + 1, m) if groups[j] == -1 or groups[j] != groups[k]
+        Product("xx", (j, k))
+        for j in range(m)
+        for k in range(j + 1, m)
+        if groups[j] == -1 or groups[j] != groups[k]
     ]
     products += [Product("square", (j, j)) for j in range(m) if groups[j] == -1]
     return groups, products

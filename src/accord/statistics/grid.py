@@ -1,4 +1,7 @@
-"""Values on a grid: low + k·step for k = 0 … span. What lies outside the bounds is at the nearer end; what is missing has a place of its own."""
+"""Values on a grid: low + k·step for k = 0 … span.
+
+What lies outside the bounds is at the nearer end; what is missing has a place of its own.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any, ClassVar
 
 from accord.errors import QueryError
 from accord.statistics.encoding import Grid, Kind, PerPerson
-from accord.statistics.record import Point, Query, column_name, exact, number_text
+from accord.statistics.query import Point, Query, column_name, exact, number_text
 from accord.statistics.where import HasValue
 
 MOST_CELLS = 2**40
@@ -46,16 +49,14 @@ class OnGrid(Query):
 
     @cached_property
     def encoding(self) -> Grid:
-        return Grid(self.column, self.kind, self.low, self.high, self.step, self.missing_cell, self.per_person)
+        return Grid(
+            self.column, self.kind, self.low, self.high, self.step, self.missing_cell, self.per_person
+        )
 
     @property
     def cells(self) -> int:
         """How many steps lie between the bounds."""
         return self.encoding.cells
-
-    @property
-    def span(self) -> int:
-        return self.cells
 
     @property
     def width(self) -> float:
@@ -93,9 +94,14 @@ class OnGrid(Query):
             if "step" in self.declared or self.kind != "number"
             else f", which moves each by at most {float(self.step / 2):.2g}"
         )
-        middle = "" if "missing" in self.declared else ", the middle of the bounds; many of them would bias the answer"
+        middle = (
+            ""
+            if "missing" in self.declared
+            else ", the middle of the bounds; many of them would bias the answer"
+        )
         return [
-            f"{self.column} lies in [{self.text(self.low)}, {self.text(self.high)}]; what lies outside counts as the nearer bound",
+            f"{self.column} lies in [{self.text(self.low)}, {self.text(self.high)}]; what lies outside "
+            "counts as the nearer bound",
             grid + moved,
             f"a missing value counts as {self.text(self.missing)}{middle}",
         ]
@@ -104,13 +110,17 @@ class OnGrid(Query):
 def on_grid(
     statistic: str, column: str, bounds: Any, step: Any, missing: Any, cells: int, most: int = MOST_CELLS
 ) -> dict[str, Any]:
-    """The checked fields of an OnGrid. Without a step there are `cells` cells; dates have a step of one day."""
+    """The checked fields of an OnGrid.
+
+    Without a step there are `cells` cells; dates have a step of one day.
+    """
     name = column_name(column)
     try:
         first, last = bounds
     except (TypeError, ValueError):
         raise QueryError(
-            f"bounds= of {statistic}({name!r}) is not a pair. Give public bounds (low, high), such as bounds=(0, 200_000)."
+            f"bounds= of {statistic}({name!r}) is not a pair. Give public bounds (low, high), such as "
+            "bounds=(0, 200_000)."
         ) from None
     kind = _kind(first, last)
     low, high = (_number(end, kind, "a bound") for end in (first, last))
@@ -131,11 +141,13 @@ def on_grid(
     if grid <= 0 or (width / grid).denominator != 1 or width / grid > most:
         raise QueryError(
             f"step={number_text(grid)} does not fit bounds of width {number_text(width)}. "
-            f"The step is positive and divides the width into at most {most} cells; leave it out for {cells if kind != 'date' else 'a day each'}."
+            f"The step is positive and divides the width into at most {most} cells; leave it out for "
+            f"{cells if kind != 'date' else 'a day each'}."
         )
     if not _NARROWEST <= width <= _WIDEST or float(low) >= float(high):
         raise QueryError(
-            f"bounds=({first!r}, {last!r}) are too far apart or too close together to reckon with. Change the unit of the column."
+            f"bounds=({first!r}, {last!r}) are too far apart or too close together to reckon with. Change "
+            "the unit of the column."
         )
     where_missing = (low + high) / 2
     if not (isinstance(missing, str) and missing in ("middle", "exclude")):  # who is excluded has no place
@@ -143,7 +155,8 @@ def on_grid(
         where_missing = _number(missing, kind, "missing")
         if not low <= where_missing <= high:
             raise QueryError(
-                f"missing={missing if kind != 'number' else number_text(where_missing)} lies outside the bounds. "
+                f"missing={missing if kind != 'number' else number_text(where_missing)} lies outside the "
+                "bounds. "
                 "Give a number within them, 'middle', or 'exclude'."
             )
     return {
@@ -159,7 +172,8 @@ def on_grid(
 
 def _kind(first: Any, last: Any) -> Kind:
     kinds: set[Kind] = {
-        "timestamp" if isinstance(x, datetime) else "date" if isinstance(x, date) else "number" for x in (first, last)
+        "timestamp" if isinstance(x, datetime) else "date" if isinstance(x, date) else "number"
+        for x in (first, last)
     }
     if len(kinds) > 1:
         raise QueryError(

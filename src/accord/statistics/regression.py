@@ -1,9 +1,10 @@
 """Linear regression: what is asked, how columns become integers, and the coefficients that come out.
 
-Every column is coded within public bounds, so that a person is a point of the box [−1, 1]^(m+1) times Q: a number is clipped to its bounds and rounded
-to one of 2Q + 1 steps; a category with K declared values becomes K − 1 columns, +Q for the value and −Q otherwise, at most one of them +Q;
-what is missing is the middle of the bounds, or the first category. The code makes all of these from one value, which the proof of the
-sensitivity needs (mechanisms/regression.py).
+Every column is coded within public bounds, so that a person is a point of the box [−1, 1]^(m+1) times Q: a
+number is clipped to its bounds and rounded to one of 2Q + 1 steps; a category with K declared values becomes
+K − 1 columns, +Q for the value and −Q otherwise, at most one of them +Q; what is missing is the middle of the
+bounds, or the first category. The code makes all of these from one value, which the proof of the sensitivity
+needs (mechanisms/regression.py).
 """
 
 from __future__ import annotations
@@ -16,16 +17,20 @@ from typing import Any
 import numpy as np
 
 from accord.errors import QueryError, did_you_mean
-from accord.statistics.counts import categories_of
+from accord.relation import Relation
 from accord.statistics.encoding import Category, Codes, Numeric, Q
-from accord.statistics.parts import part_of
-from accord.statistics.record import Answer, Interval, Query, column_name, exact, number_text
+from accord.statistics.groups import part_of
+from accord.statistics.histogram import categories_of
+from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
+from accord.statistics.record import Statistic
+from accord.statistics.target import Products
 from accord.theory import FloatArray
 
 MOST_COLUMNS = 100
 EXPLAINED, NOISE_LEFT = 0.08, 0.15
-"""What the prediction takes for granted, on the scale [−1, 1]²: the variance that the features explain, and the variance that they do not. Only the
-predicted error and the amount of shrinkage depend on it, never privacy."""
+"""What the prediction takes for granted, on the scale [−1, 1]²: the variance that the features explain, and
+the variance that they do not. Only the predicted error and the amount of shrinkage depend on it, never
+privacy."""
 
 
 @dataclass(frozen=True)
@@ -57,35 +62,19 @@ class Regression(Query):
         """What an error on the scale [−1, 1] is multiplied by."""
         return float(self.target.high - self.target.low) / 2
 
-    # What charges are chosen by: a variance of `variance` for each person's worth, and `blur` of the noise (mechanisms/regression.py says why).
-
     @property
-    def variance(self) -> float:
-        return NOISE_LEFT * (self.codes + 1)
+    def rows_come_to(self) -> str:
+        return "and counts with the mean of their rows, and their first declared category"
 
-    @property
-    def blur(self) -> float:
-        from accord.mechanisms.regression import blur
+    def under(self, relation: Relation, about_members: bool = False) -> RegressionTarget | None:
+        return None if about_members else RegressionTarget(self, relation)
 
-        return blur(self)
-
-    @property
-    def idle(self) -> float:
-        return EXPLAINED + 0.3
-
-    def size(self, people: int) -> float:
-        return self.half
-
-    def middle(self, people: int) -> Answer:
-        return Coefficients.of(self, 0.0, np.zeros(self.codes), "nothing was read")
-
-    def possible(self, people: int) -> Interval:
-        return -2 * self.half, 2 * self.half
-
-    def finish(self, found: Sequence[Fraction], people: int) -> Answer:
-        from accord.mechanisms.regression import solve
-
-        return solve(self, found)
+    def about_bias(self, kappa: float) -> str:
+        return (
+            f"κ = {kappa:.3f}: how unevenly people are weighed; where the regression differs between levels, "
+            "it is one of "
+            "those who weigh more."
+        )
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -102,7 +91,8 @@ class Regression(Query):
 
     def assumptions(self) -> list[str]:
         told = [
-            f"{f.column} lies in [{number_text(f.low)}, {number_text(f.high)}]; what lies outside counts as the nearer bound, a missing value as the middle"
+            f"{f.column} lies in [{number_text(f.low)}, {number_text(f.high)}]; what lies outside counts as "
+            "the nearer bound, a missing value as the middle"
             for f in (self.target, *self.features)
             if isinstance(f, Numeric)
         ]
@@ -114,10 +104,50 @@ class Regression(Query):
         return [
             *told,
             f"values are rounded to {2 * Q + 1:,} steps between their bounds",
-            "the predicted error is about how far predictions are from those of a regression without noise; it takes for granted that the features explain "
+            "the predicted error is about how far predictions are from those of a regression without noise; "
+            "it takes for granted that the features explain "
             "about a third of the target's variance, and is too low where they are nearly collinear",
-            "coefficients are shrunk towards zero, the more the noisier they are: they have no standard errors",
+            "coefficients are shrunk towards zero, the more the noisier they are: they have no standard "
+            "errors",
         ]
+
+
+@dataclass(frozen=True)
+class RegressionTarget(Products):
+    """Sums of products, from which coefficients are solved (mechanisms/regression.py).
+
+    Charges are chosen by a variance of `variance` for each person's worth and `noise_variance` of the noise.
+    """
+
+    query: Regression
+
+    @property
+    def variance(self) -> float:
+        return NOISE_LEFT * (self.query.codes + 1)
+
+    @property
+    def noise_variance(self) -> float:
+        from accord.mechanisms.regression import noise_variance
+
+        return noise_variance(self.query)
+
+    @property
+    def midpoint_error(self) -> float:
+        return EXPLAINED + 0.3
+
+    def factor(self, people: int) -> float:
+        return self.query.half
+
+    def middle(self, people: int) -> Answer:
+        return Coefficients.of(self.query, 0.0, np.zeros(self.query.codes), "nothing was read")
+
+    def possible(self, people: int) -> Interval:
+        return -2 * self.query.half, 2 * self.query.half
+
+    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
+        from accord.mechanisms.regression import solve
+
+        return solve(self.query, released)
 
 
 @dataclass(frozen=True)
@@ -127,7 +157,9 @@ class Coefficients:
     query: Regression
     intercept: float
     coefficients: Mapping[str, float]
-    """Of each feature: by how much the target rises with one unit of it; of a category, compared with the first one declared."""
+    """Of each feature: by how much the target rises with one unit of it; of a category, compared with the
+    first one declared.
+    """
     note: str
     scaled: tuple[float, ...]
     """Intercept and slopes on the scale [−1, 1], where every column runs from −1 to 1 between its bounds."""
@@ -149,7 +181,8 @@ class Coefficients:
         return cls(query, middle + half * start, named, note, (float(intercept), *map(float, slopes)))
 
     def predict(self, rows: Any) -> FloatArray:
-        """The target for rows with the features' columns: a data frame, an Arrow table, a dict of arrays, or a 2-D array in the features' order.
+        """The target for rows with the features' columns: a data frame, an Arrow table, a dict of arrays, or
+        a 2-D array in the features' order.
 
         Values are clipped to the declared bounds as they were for the regression, and so are predictions.
         """
@@ -158,7 +191,8 @@ class Coefficients:
             if isinstance(rows, np.ndarray):
                 if rows.ndim != 2 or rows.shape[1] != len(self.query.features):
                     raise QueryError(
-                        f"predict needs a 2-D array with {len(self.query.features)} columns, one for each feature."
+                        f"predict needs a 2-D array with {len(self.query.features)} columns, one for each "
+                        "feature."
                     )
                 values = rows[:, k]
             else:
@@ -195,12 +229,14 @@ def regression(
     Args:
         target: a column of numbers.
         features: columns of numbers, or of declared categories.
-        bounds: {column: (low, high)} of the target and of every feature of numbers, public. Narrow ones matter: noise is relative to them.
-        categories: {column: values} of the others; the first value is what the others are compared with. For a column of true and
-            false, [False, True].
+        bounds: {column: (low, high)} of the target and of every feature of numbers, public. Narrow ones
+            matter: noise is relative to them.
+        categories: {column: values} of the others; the first value is what the others are compared with. For
+            a column of true and false, [False, True].
         where, by, keys, membership: of whom: see `accord.mean`.
 
-    >>> regression("income", ["age", "sex"], bounds={"income": (0, 200_000), "age": (18, 100)}, categories={"sex": ["f", "m"]}).label
+    >>> bounds, categories = {"income": (0, 200_000), "age": (18, 100)}, {"sex": ["f", "m"]}
+    >>> regression("income", ["age", "sex"], bounds, categories).label
     'regression of income on age, sex'
     """
     name = column_name(target)
@@ -210,22 +246,27 @@ def regression(
     declared = dict(categories or {})
     if not isinstance(bounds, Mapping):
         raise QueryError(
-            "bounds= is a dict of the columns' public bounds, such as {'income': (0, 200_000), 'age': (18, 100)}."
+            "bounds= is a dict of the columns' public bounds, such as {'income': (0, 200_000), 'age': (18, "
+            "100)}."
         )
     if not asked or len({*asked, name}) <= len(asked):
         raise QueryError(
-            f"a regression got {len(asked)} features, {len(set(asked))} of them different. It needs at least one, each once, and not the target."
+            f"a regression got {len(asked)} features, {len(set(asked))} of them different. It needs at least "
+            "one, each once, and not the target."
         )
     for given in (*bounds, *declared):
         if given not in (name, *asked):
             raise QueryError(
-                f"bounds or categories are given for {given!r}, which is not in the regression: {did_you_mean(given, [name, *asked])}"
+                f"bounds or categories are given for {given!r}, which is not in the regression: "
+                f"{did_you_mean(given, [name, *asked])}"
             )
     coded: list[Numeric | Category] = []
     for column in asked:
         if (column in bounds) == (column in declared):
             raise QueryError(
-                f"{column!r} has {'both bounds and categories' if column in bounds else 'neither bounds nor categories'}. Declare one of them, from public "
+                f"{column!r} has "
+                f"{'both bounds and categories' if column in bounds else 'neither bounds nor categories'}. "
+                "Declare one of them, from public "
                 "knowledge: bounds={'age': (18, 100)} or categories={'region': ['north', 'south']}."
             )
         coded.append(
@@ -236,16 +277,19 @@ def regression(
     written = [text for feature in coded for text in feature.names]
     if len(set(written)) < len(written):
         raise QueryError(
-            "two coefficients of the regression are written alike, such as 'region=north' of a column and of a category. Rename one of them."
+            "two coefficients of the regression are written alike, such as 'region=north' of a column and of "
+            "a category. Rename one of them."
         )
     if name not in bounds:
         raise QueryError(
-            f"the target {name!r} has no bounds. Declare them, from public knowledge: bounds={{{name!r}: (0, 200_000), …}}."
+            f"the target {name!r} has no bounds. Declare them, from public knowledge: bounds={{{name!r}: (0, "
+            "200_000), …}."
         )
     query = Regression(_numeric(name, bounds[name]), tuple(coded))
     if query.codes > MOST_COLUMNS:
         raise QueryError(
-            f"the features become {query.codes} columns; more than {MOST_COLUMNS} are too many for any noise. Leave some out."
+            f"the features become {query.codes} columns; more than {MOST_COLUMNS} are too many for any "
+            "noise. Leave some out."
         )
     return part_of(query, where, by, keys, membership)
 
@@ -258,10 +302,15 @@ def _numeric(column: str, bounds: Any) -> Numeric:
     start, end = exact(low, f"the lower bound of {column!r}"), exact(high, f"the upper bound of {column!r}")
     if start >= end:
         raise QueryError(
-            f"the bounds of {column!r} are {number_text(start)} and {number_text(end)}. The lower one comes first, and they differ."
+            f"the bounds of {column!r} are {number_text(start)} and {number_text(end)}. The lower one comes "
+            "first, and they differ."
         )
     if not Fraction(1, 10**200) < end - start < 10**200 or max(abs(start), abs(end)) > (end - start) * 10**12:
         raise QueryError(
-            f"the bounds of {column!r} are too near to each other, or too far apart, to reckon with. Shift or scale the column."
+            f"the bounds of {column!r} are too near to each other, or too far apart, to reckon with. Shift "
+            "or scale the column."
         )
     return Numeric(column, start, end)
+
+
+REGRESSION = Statistic("regression", regression, Products, ("column", "bounds", "on"))

@@ -6,10 +6,10 @@
     column      := name | "any name"
     literal     := number | 'text' | TRUE | FALSE          (dates and timestamps are ISO text: '2026-01-31')
 
-It is parsed into a tree and rendered by the engine, never pasted: a subquery would void every sensitivity, and a cast that
-fails on one person's value would tell that value. So a test compares a column with a literal of the column's own kind, which
-is checked while planning, and its evaluation cannot fail. A missing value (NULL, NaN, ±∞) makes a test neither true nor
-false; only rows whose condition is true count.
+It is parsed into a tree and rendered by the engine, never pasted: a subquery would void every sensitivity,
+and a cast that fails on one person's value would tell that value. So a test compares a column with a literal
+of the column's own kind, which is checked while planning, and its evaluation cannot fail. A missing value
+(NULL, NaN, ±∞) makes a test neither true nor false; only rows whose condition is true count.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class IsNull:
 
 @dataclass(frozen=True)
 class HasValue:
-    """Whether a question finds a value in a column: of missing="exclude". It cannot be written in `where=`."""
+    """Whether a question finds a value in a column: of missing="exclude".
+
+    It cannot be written in `where=`.
+    """
 
     column: str
     kind: Literal["number", "date", "timestamp"]
@@ -146,13 +149,16 @@ class _Parser:
     def need(self, *signs: str) -> str:
         token = self.take(*signs)
         if token is None:
-            raise QueryError(f"where= has {self.peek()[1]!r} where {' or '.join(signs)} was expected. {_NEXT}")
+            raise QueryError(
+                f"where= has {self.peek()[1]!r} where {' or '.join(signs)} was expected. {_NEXT}"
+            )
         return token
 
     def finish(self) -> None:
         if self.at < len(self.tokens):
             raise QueryError(
-                f"where= goes on at {self.peek()[1]!r} after a whole condition; join conditions by AND or OR. {_NEXT}"
+                f"where= goes on at {self.peek()[1]!r} after a whole condition; join conditions by AND or "
+                f"OR. {_NEXT}"
             )
 
     def any_of(self, depth: int) -> Condition:
@@ -205,7 +211,9 @@ class _Parser:
             self.at += 1
             value = float(token)
             if abs(value) == float("inf") or (re.fullmatch(r"[+-]?\d+", token) and int(token) != value):
-                raise QueryError(f"where= has the number {token}, which is too large to be compared exactly. {_NEXT}")
+                raise QueryError(
+                    f"where= has the number {token}, which is too large to be compared exactly. {_NEXT}"
+                )
             return value
         if kind == "text":
             self.at += 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accord.errors import QueryError
-from accord.statistics.record import Query
+from accord.statistics.query import Query
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Workload:
 def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -> Workload:
     """Several questions, to be planned together and answered all or none.
 
-    Errors have different units, so each is counted as a fraction of what it would be without any data; a plan minimises the
-    weighted sum of their squares.
+    Errors have different units, so each is counted as a fraction of what it would be without any data; a plan
+    minimises the weighted sum of their squares.
 
     Args:
         queries: made with `accord.mean` and its siblings.
@@ -39,7 +39,8 @@ def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -
     for query in asked:
         if not isinstance(query, Query):
             raise QueryError(
-                f"a workload is made of queries, not of {type(query).__name__}. Make them with accord.mean or its siblings."
+                f"a workload is made of queries, not of {type(query).__name__}. Make them with accord.mean "
+                "or its siblings."
             )
     if not asked:
         raise QueryError("a workload needs at least one query.")
@@ -49,6 +50,7 @@ def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -
     for weight in counted:
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 1e-9 <= weight <= 1e9:
             raise QueryError(
-                f"weight {weight!r} is not a number above 0 (between 1e-9 and 1e9). Leave out a query that does not count."
+                f"weight {weight!r} is not a number above 0 (between 1e-9 and 1e9). Leave out a query that "
+                "does not count."
             )
     return Workload(asked, tuple(float(weight) for weight in counted))

@@ -1,10 +1,13 @@
-"""What the engine reads, against the reference: levels, integers, charges and chances of random tables are reckoned twice and must be the same.
+"""What the engine reads, against the reference: levels, integers, charges and chances of random tables are
+reckoned twice and must be the same.
 
-reference.py shares no code with the rest, so that a mistake would have to be made twice. The engine here is the embedded one; the tests compare all of them.
+reference.py shares no code with the rest, so that a mistake would have to be made twice. The engine here is
+the embedded one; the tests compare all of them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import inf
 from tempfile import TemporaryDirectory
@@ -13,13 +16,16 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord.budget import PUBLIC
+from accord.budget import PUBLIC, IntArray
 from accord.errors import PlanError
 from accord.lab.audit import reference, worlds
+from accord.lab.audit.cases import keeping
 from accord.lab.audit.findings import Seen
-from accord.lab.audit.programs import Source, given
+from accord.lab.audit.forms import Source, given
+from accord.people.summary import Summary
+from accord.people.table import Table
 from accord.planning import Plan
-from accord.tables import Table
+from accord.statistics.target import Additive
 
 _X: dict[str, Any] = {"column": "x", "bounds": (0, 100), "step": 1}
 _PARTS: tuple[dict[str, Any], ...] = (
@@ -30,6 +36,7 @@ _PARTS: tuple[dict[str, Any], ...] = (
 )
 _STATISTICS: dict[str, dict[str, Any]] = {
     "mean": _X,
+    "variance": {**_X, "missing": 7},
     "sum": {**_X, "bounds": (7, 100), "missing": "exclude"},
     "count": {"where": "x >= 0.5 AND NOT c = 'a'"},
     "histogram": {"column": "c", "categories": ["b", "a"]},
@@ -56,8 +63,14 @@ def examine(rng: np.random.Generator, tables: int = 4) -> Iterator[Seen]:
                 part = dice.one(*_PARTS) if "where" not in asked else {}
                 question = {"statistic": statistic, **asked, **part}
                 wrong = _difference(table, source, question)
-                said = f"the {wrong} of a {form} table are not those of the reference: {question}" if wrong else ""
-                yield Seen("replay", "any", f"{statistic} by the reference", "", "", 0.0, inf if wrong else 0.0, said)
+                said = (
+                    f"the {wrong} of a {form} table are not those of the reference: {question}"
+                    if wrong
+                    else ""
+                )
+                yield Seen(
+                    "replay", "any", f"{statistic} by the reference", "", "", 0.0, inf if wrong else 0.0, said
+                )
 
 
 def _difference(table: Table, source: Source, question: Mapping[str, Any]) -> str:
@@ -71,7 +84,7 @@ def _difference(table: Table, source: Source, question: Mapping[str, Any]) -> st
     arguments = {name: value for name, value in question.items() if name != "statistic"}
     query = getattr(accord, question["statistic"])(**arguments)
     plan = table.plan(query, "minimum")
-    if _read(table, plan, levels) != reference.summary(question, persons, "replace"):
+    if integers(table, plan) != reference.summary(question, persons, "replace"):
         return "integers"
     times = reference.times(question)
     most = [reference.most_charge(level, 1, times) for level in levels]
@@ -87,21 +100,47 @@ def _as_read(row: Mapping[str, Any], source: Source) -> dict[str, Any]:
     """A row as its form holds it: a file without types holds text."""
     if source.form != "csv":
         return dict(row)
-    return {name: None if value is None or value == "" else reference.spelled(value) for name, value in row.items()}
+    return {
+        name: None if value is None or value == "" else reference.spelled(value)
+        for name, value in row.items()
+    }
 
 
-def _read(table: Table, plan: Plan, levels: list[float]) -> list[dict[float, dict[int, int]]]:
-    """For each group {level: {output: amount}}, without zeros."""
-    made = []
-    for summary in table._summaries(plan.query):
-        sums: dict[float, dict[int, int]] = {}
-        entries = (column.tolist() for column in (summary.level, summary.output, summary.amount))
-        for level, output, amount in zip(*entries, strict=True):
-            if amount:
-                row = sums.setdefault(levels[level], {})
-                row[output] = row.get(output, 0) + amount
-        made.append(sums)
-    return made
+def integers(table: Table, plan: Plan, by_cell: bool = False) -> list[dict[float, dict[int, int]]]:
+    """What a mechanism adds noise to, or chooses by: for each group {level: {output: amount}}, without zeros.
+
+    `by_cell`: how many people have each integer.
+    """
+    levels = [inf if micro == PUBLIC else micro for micro in table.spec().micro.tolist()]
+    target, groups = plan.target, []
+    for summary in table.reader.summaries(plan.query, None, by_cell):
+        if not isinstance(target, Additive) or not target.forms:
+            entries = _entries(summary, summary.output)
+        else:
+            entries = _at_integers(target, summary) if by_cell else _sums(target, summary)
+        by_level: dict[float, Counter[int]] = {}
+        for level, output, amount in entries:
+            by_level.setdefault(levels[level], Counter())[output] += amount
+        sums = {level: {k: a for k, a in row.items() if a} for level, row in by_level.items()}
+        groups.append({level: row for level, row in sums.items() if row})
+    return groups
+
+
+def _sums(target: Additive, summary: Summary) -> Iterator[tuple[int, int, int]]:
+    for level, (row, people) in enumerate(zip(summary.rows(), summary.people.tolist(), strict=True)):
+        for output, amount in enumerate(target.sums(row, people)):
+            yield level, output, amount
+
+
+def _at_integers(target: Additive, summary: Summary) -> Iterator[tuple[int, int, int]]:
+    """People at their integers, where cells are not these."""
+    form, everyone = target.forms[0], summary.with_others(target.about_members)
+    inside = everyone.output < summary.outputs
+    return _entries(everyone, np.where(inside, form.at(everyone.output), form.outside))
+
+
+def _entries(summary: Summary, output: IntArray) -> Iterator[tuple[int, int, int]]:
+    return zip(summary.level.tolist(), output.tolist(), summary.amount.tolist(), strict=True)
 
 
 def _keeps_too_often(table: Table, query: Any, most: list[float]) -> bool:
@@ -110,8 +149,8 @@ def _keeps_too_often(table: Table, query: Any, most: list[float]) -> bool:
         plan = table.plan(query, "sample", t="max")
     except PlanError:
         return False
-    t, keep = plan.calibration.t, plan.calibration.keep
-    assert t is not None
-    limit = inf if t == PUBLIC else t
-    chances = [reference.chance(m, limit, plan.calibration.neighbors)[1] for m in most]
-    return any(k > 2**63 * chance for k, chance in zip(keep.tolist(), chances, strict=True))
+    sampled = keeping(plan)
+    assert sampled is not None
+    limit = inf if sampled.t == PUBLIC else sampled.t
+    allowed = [reference.chance(m, limit, plan.target.relation.name)[1] for m in most]
+    return any(k > 2**63 * chance for k, chance in zip(sampled.keep.tolist(), allowed, strict=True))

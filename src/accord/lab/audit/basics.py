@@ -1,4 +1,6 @@
-"""What all questions have in common: the order of rows, what is decided beforehand, what is booked, who is kept, several questions at once. By replay."""
+"""What all questions have in common: the order of rows, what is decided beforehand, what is booked, who is
+kept, several questions at once. By replay.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,6 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord import release
 from accord.budget import level_text, to_micro
 from accord.errors import QueryError
 from accord.lab.audit.cases import (
@@ -22,8 +23,10 @@ from accord.lab.audit.cases import (
     People,
     Row,
     Statistic,
+    chances,
     charged,
     cut,
+    keeping,
     kinds,
     opened,
     peoples,
@@ -33,9 +36,10 @@ from accord.lab.audit.cases import (
 )
 from accord.lab.audit.exact import Worst, compared, drawn, failing
 from accord.lab.audit.laws import Law, Leak, Tap, Words, frozen
+from accord.ledger import charging
 from accord.planning import Plan
+from accord.release.release import carry_out, summaries
 from accord.sampling import asked
-from accord.workloads import parts_of
 
 _MANY = 40_000
 _LEVELS_BY_TABLE = 80
@@ -63,7 +67,9 @@ def order(rng: np.random.Generator) -> Iterator[Worst]:
 
 
 def decisions(statistic: Statistic, neighbors: str) -> Iterator[Worst]:
-    """What is decided before the noise is drawn follows from public things alone: whole releases by `auto`, on tiny tables that differ in everything."""
+    """What is decided before the noise is drawn follows from public things alone: whole releases by `auto`,
+    on tiny tables that differ in everything.
+    """
     people = People(_ENOUGH[: len(peoples(statistic)[0].levels)])
     can, query = kinds(statistic), statistic.ask(TINY)
     decided = accord.plan(people.spec, query, neighbors=neighbors)
@@ -74,7 +80,7 @@ def decisions(statistic: Statistic, neighbors: str) -> Iterator[Worst]:
     for k in range(len(everyone)):
         try:
             made = [table(k).plan(query), table(k).release(query).plan]
-            receipt = release._carry_out_one(table(k), made[0], None, None, Tap()).receipt()
+            receipt = carry_out(table(k), made[0], Tap()).receipt()
         except Leak as leak:
             account.see(inf, partial(str, leak), ())
             continue
@@ -84,7 +90,9 @@ def decisions(statistic: Statistic, neighbors: str) -> Iterator[Worst]:
         same = all(_public(plan) == _public(decided) for plan in made)
         account.see(0 if same else inf, lambda: "what is decided depends on the data", ())
         receipts.append({name: entry for name, entry in receipt.items() if name != "time"})
-        account.see(0 if receipts[0] == receipts[-1] else inf, lambda: "what is published depends on the data", ())
+        account.see(
+            0 if receipts[0] == receipts[-1] else inf, lambda: "what is published depends on the data", ()
+        )
     yield account
 
 
@@ -99,7 +107,9 @@ def _crowd(count: int = 30) -> tuple[list[Row], list[float]]:
     return rows, [float(_LEVELS[k % len(_LEVELS)]) for k in range(len(rows))]
 
 
-def _neighbors(rng: np.random.Generator, versions: Callable[[Row], list[Row]]) -> Iterator[tuple[str, Row, list[Any]]]:
+def _neighbors(
+    rng: np.random.Generator, versions: Callable[[Row], list[Row]]
+) -> Iterator[tuple[str, Row, list[Any]]]:
     """For each level somebody who has it, and tables in which they are one thing or another."""
     rows, levels = _crowd()
     for number, level in enumerate(_LEVELS):
@@ -113,7 +123,9 @@ def _neighbors(rng: np.random.Generator, versions: Callable[[Row], list[Row]]) -
 
 
 def booked(mechanisms: Sequence[str]) -> Iterator[Worst]:
-    """What a ledger takes from everyone is what the receipt says: of one question, of private groups, of a workload."""
+    """What a ledger takes from everyone is what the receipt says: of one question, of private groups, of a
+    workload.
+    """
     rows, levels = _crowd(3_000)  # as many as are worth asking at a small share
     table = opened([(row,) for row in rows], levels, True)
     mean, median = accord.mean("x", REAL.bounds), accord.median("x", REAL.bounds, step=100)
@@ -130,52 +142,62 @@ def booked(mechanisms: Sequence[str]) -> Iterator[Worst]:
         ]
         for plan in (*decided, table.plan(accord.workload([mean, median, groups]), share=0.03)):
             before = spent()
-            receipt = {e["level"]: e["charge"] for e in table.release(plan, ledger=ledger).receipt()["charges"]}
+            receipt = {
+                e["level"]: e["charge"] for e in table.release(plan, ledger=ledger).receipt()["charges"]
+            }
             after = spent()
             for raw in _LEVELS:
                 text = level_text(int(to_micro(float(raw))))
-                account = Worst(parts_of(plan)[0], raw, Fraction(after[float(text)] - before[float(text)], 10**6))
+                account = Worst(plan.parts[0], raw, Fraction(after[float(text)] - before[float(text)], 10**6))
                 account.see(Fraction(receipt[text]), lambda: "less is booked in a ledger than is charged", ())
                 yield account
 
 
 def kept(rng: np.random.Generator) -> Iterator[Worst]:
-    """Whose rows an algorithm of one's own gets to see: those whose own word is below the chance of their level, and no others."""
+    """Whose rows an algorithm of one's own gets to see: those whose own word is below the chance of their
+    level, and no others.
+    """
     _, levels = _crowd()
     levels = [0.0, *levels[1:]]
     table = accord.table({"id": np.arange(float(len(levels))), "e": np.array(levels)}, epsilon="e")
     query = asked(lambda rows, epsilon: 0, table, ["id"], "numpy")
     for plan in plans(table.spec(), query, "1", "replace", ["sample"]):
-        assert plan.calibration.t is not None
-        given = Worst(plan, level_text(plan.calibration.t), Fraction(plan.calibration.t, 2 * 10**6))
-        t = plan.calibration.t / 10**6
+        sampled = keeping(plan)
+        assert sampled is not None
+        given = Worst(plan, level_text(sampled.t), Fraction(sampled.t, 2 * 10**6))
+        t = sampled.t / 10**6
         told: Any = accord.sample(lambda rows, epsilon: epsilon, table, t, columns=["id"], rows="numpy").value
         given.see(Fraction(told), lambda: "an algorithm is told more than it may lose", ())
         yield given
-        chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
-        rows = [chances.get(int(to_micro(level)), 0) for level in levels]
+        rows = [chances(plan).get(int(to_micro(level)), 0) for level in levels]
         account = Worst(plan, "any", Fraction(0))
         for _ in range(3):
             tap = Tap(kept=(rng.random(len(levels)) < 0.5).tolist(), rows=rows)
-            seen = table._sampled(query, None, plan.calibration.keep, tap)[:, 0].astype(int).tolist()
+            seen = table.reader.rows(query, None, sampled.keep, tap)[:, 0].astype(int).tolist()
             right = sorted(seen) == [k for k, (_, heads) in enumerate(tap.coins) if heads]
             account.see(0 if right else inf, lambda: "others are kept than those whose word says so", ())
         yield account
     many = np.arange(1, _LEVELS_BY_TABLE + 1) / 100
     table = accord.table({"id": np.arange(float(many.size)), "e": many}, epsilon="e")
     for plan in plans(table.spec(), query, "1", "replace", ["sample"]):
-        account, chances = Worst(plan, "any", Fraction(0)), plan.calibration.keep
+        account, sampled = Worst(plan, "any", Fraction(0)), keeping(plan)
+        assert sampled is not None
         for k in rng.integers(many.size // 2, size=3):
-            for word in (int(chances[k]) - 1, int(chances[k])):  # one for all, so that their order does not matter
+            for word in (
+                int(sampled.keep[k]) - 1,
+                int(sampled.keep[k]),
+            ):  # one for all, so that their order does not matter
                 same = Words(np.full(many.size, word, dtype=np.uint64))
-                seen = table._sampled(query, None, chances, same)[:, 0].astype(int).tolist()
-                right = sorted(seen) == np.flatnonzero(chances > np.uint64(word)).tolist()
+                seen = table.reader.rows(query, None, sampled.keep, same)[:, 0].astype(int).tolist()
+                right = sorted(seen) == np.flatnonzero(sampled.keep > np.uint64(word)).tolist()
                 account.see(0 if right else inf, lambda: "others are kept than those whose word says so", ())
         yield account
 
 
 def rest(rng: np.random.Generator) -> Iterator[Worst]:
-    """Of plans for what is left in a ledger: by level, or person by person where people of one level have different amounts left."""
+    """Of plans for what is left in a ledger: by level, or person by person where people of one level have
+    different amounts left.
+    """
     rows, levels = _crowd()
     people: list[Any] = [(row,) for row in rows]
     query = accord.mean("x", REAL.bounds, step=100)
@@ -188,12 +210,14 @@ def rest(rng: np.random.Generator) -> Iterator[Worst]:
                 ledger.register(part, "some")
             spent = charged(part.release(query, "minimum", 0.5, ledger=ledger).plan, _LEVELS)
             plan = accord.plan(ledger.remaining(everyone), query, "proportional", 0.2)
-            left = ledger._reserve(everyone, plan).left
+            left = charging.reserve(ledger.books, everyone, plan).remaining
         for k in (*rng.permutation(some)[:3].tolist(), len(rows) - 1):
             raw = _LEVELS[k % len(_LEVELS)]
             has = Fraction(level_text(int(to_micro(float(raw))))) - Fraction(spent[raw] if k < some else 0)
             account = Worst(plan, raw, promised(plan, [level_text(int(has * 10**6))]).popitem()[1])
-            versions = [[*people[:k], (rows[k]._replace(x=x),), *people[k + 1 :]] for x in (*REAL.bounds, nan)]
+            versions = [
+                [*people[:k], (rows[k]._replace(x=x),), *people[k + 1 :]] for x in (*REAL.bounds, nan)
+            ]
             laws = [_draws([plan], opened(version, levels, True), left) for version in versions]
             for one, other in combinations(laws, 2):
                 account.see(*compared(one, other, partial(str, _CHANGED)), ())
@@ -226,11 +250,13 @@ def public_groups(rng: np.random.Generator) -> Iterator[Worst]:
         whole = tables[0].plan(query)
         for key, plan in whole.plans.items():
             account = Worst(plan, level, promised(plan, _LEVELS)[level] if key == who.g else Fraction(0))
-            groups = [_draws([plan], table._groups(whole.query.part)[key]) for table in tables]
+            groups = [_draws([plan], table.groups(whole.query.part)[key]) for table in tables]
             for one, other in combinations(groups, 2):
                 account.see(*compared(one, other, partial(str, _CHANGED)), ())
             yield account
-    twice = accord.table({"x": [1.0, 2.0], "g": [1, 2], "id": [7, 7], "e": [1.0, 1.0]}, epsilon="e", user="id")
+    twice = accord.table(
+        {"x": [1.0, 2.0], "g": [1, 2], "id": [7, 7], "e": [1.0, 1.0]}, epsilon="e", user="id"
+    )
     account = Worst(plan, "1", Fraction(0))
     try:
         twice.plan(query)
@@ -243,7 +269,7 @@ def public_groups(rng: np.random.Generator) -> Iterator[Worst]:
 def _draws(plans: Sequence[Plan], table: accord.Table, left: Any = None) -> Law | Leak:
     """Of several plans about one table."""
     try:
-        laws = [frozen(partial(drawn, plan, release._read(table, plan, left)))[0] for plan in plans]
+        laws = [frozen(partial(drawn, plan, summaries(table.reader, plan, Tap(), left)))[0] for plan in plans]
     except Leak as leak:
         return leak
     except Exception as fault:

@@ -1,11 +1,13 @@
-"""What is audited: every statistic on tables so small that all of them can be tried, and on a few people of the bundled table."""
+"""What is audited: every statistic on tables so small that all of them can be tried, and on a few people of
+the bundled table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from importlib.resources import as_file, files
 from math import inf, nan
 from typing import Any, NamedTuple
@@ -16,10 +18,10 @@ import accord
 from accord.budget import level_text, to_micro
 from accord.errors import PlanError
 from accord.mechanisms import ALL
+from accord.mechanisms.sample import Sampled
 from accord.planning import Plan
 from accord.spec import Spec
 from accord.statistics import Query
-from accord.workloads import WorkloadPlan
 
 NEIGHBORS = ("replace", "add-remove")
 
@@ -71,10 +73,13 @@ ASKED: dict[str, Callable[..., Query]] = {
     "mean": lambda s, **of: accord.mean("x", s.bounds, step=s.step, **of),
     "sum": lambda s, **of: accord.sum("x", s.bounds, step=s.step, **of),
     "sum above zero": lambda s, **of: accord.sum("x", (s.bounds[1] / 2, s.bounds[1]), step=s.step, **of),
+    "variance": lambda s, **of: accord.variance("x", s.bounds, step=s.step, **of),
     "count": lambda s, **of: accord.count(**of),
     "rows": lambda s, **of: accord.rows(max=2, **of),
     "histogram": lambda s, **of: accord.histogram("x", edges=s.edges, **of),
-    "histogram of two cells": lambda s, **of: accord.histogram("x", edges=(s.edges[0], s.edges[1], s.edges[-1]), **of),
+    "histogram of two cells": lambda s, **of: accord.histogram(
+        "x", edges=(s.edges[0], s.edges[1], s.edges[-1]), **of
+    ),
     "median": lambda s, **of: accord.median("x", s.bounds, step=s.step, **of),
     "quantile": lambda s, **of: accord.quantile("x", [0.25, 0.9], s.bounds, step=s.step, **of),
     "min": lambda s, **of: accord.min("x", s.bounds, step=s.step, **of),
@@ -94,24 +99,30 @@ _ODD: dict[str, Callable[..., Query]] = {
 PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": {"by": "g", "keys": [1, 2]}}
 
 
+def _asked(ask: Callable[..., Query], of: dict[str, Any], scale: Scale) -> Query:
+    return ask(scale, **of)
+
+
 def _statistics() -> Iterator[Statistic]:
     for name, ask in (ASKED | _ODD).items():
         for part, of in PARTS.items():
             if name.startswith("regression on ") and part:
                 continue
             whole = f"{name} {part}".strip()
-            yield Statistic(whole, lambda s, ask=ask, of=of: ask(s, **of), part, name == "rows")  # type: ignore[misc]
+            yield Statistic(whole, partial(_asked, ask, of), part, name == "rows")
 
 
 STATISTICS: dict[str, Statistic] = {s.name: s for s in _statistics()}
 
 
-# ---- tiny tables -----------------------------------------------------------------------------------------------------
+# ---- tiny tables -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class People:
-    """Public things of a tiny table: everyone's level as it stands there, and the share of it that may be spent."""
+    """Public things of a tiny table: everyone's level as it stands there, and the share of it that may be
+    spent.
+    """
 
     levels: tuple[str, ...]
     share: str = "1"
@@ -133,7 +144,9 @@ _GENEROUS = People(("700", "90000"))
 
 
 def kinds(statistic: Statistic) -> list[Person]:
-    """Everyone whom a tiny table may have: values at and between the ends of the bounds, missing; in a group or not; with several rows."""
+    """Everyone whom a tiny table may have: values at and between the ends of the bounds, missing; in a group
+    or not; with several rows.
+    """
     of = statistic.part
     values: list[tuple[float, float]]
     if statistic.name == "regression on two categories":
@@ -179,15 +192,20 @@ def cut(
     }
     columns["id"] = np.array([k for _, _, k, _ in rows], dtype=np.int64)
     # of several rows, one has the strictest level, which counts
-    columns["e"] = np.array([levels[k] if strictest else 2 * levels[k] for _, _, k, strictest in rows], dtype=float)
+    columns["e"] = np.array(
+        [levels[k] if strictest else 2 * levels[k] for _, _, k, strictest in rows], dtype=float
+    )
     columns["which"] = np.array([table for table, _, _, _ in rows], dtype=np.int64)
     neighbors = "replace" if roster is None else "add-remove"
-    whole = accord.table(columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster)
+    whole = accord.table(
+        columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster
+    )
 
     @cache
     def one(k: int) -> accord.Table:
-        own = f"{whole._sql.column('which')} = {k}"
-        return accord.Table(whole._engine, whole._levels, whole.user, neighbors, whole.level_column, roster, own)
+        engine, levels = whole.reader.engine, whole.reader.levels
+        own = f"{engine.dialect.column('which')} = {k}"
+        return accord.Table(engine, levels, whole.user, neighbors, whole.level_column, roster, own)
 
     return one
 
@@ -202,11 +220,16 @@ def _row(row: Row) -> str:
     return ", ".join(f"{name} {'missing' if v != v else f'{v:g}'}" for name, v in told)
 
 
-# ---- plans -----------------------------------------------------------------------------------------------------------
+# ---- plans -------------------------------------------------------------------------------------------------
 
 
 def plans(
-    spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequence[str], notes: tuple[str, ...] = ()
+    spec: Spec,
+    query: Query,
+    share: str,
+    neighbors: str,
+    mechanisms: Sequence[str],
+    notes: tuple[str, ...] = (),
 ) -> Iterator[Plan]:
     """By every mechanism that answers this, with every t that makes a difference."""
     for mechanism in ALL:
@@ -220,7 +243,9 @@ def plans(
         seen = []
         for t in ts:
             try:
-                plan = accord.plan(spec, query, mechanism.name, float(share), t=t, neighbors=neighbors, notes=notes)
+                plan = accord.plan(
+                    spec, query, mechanism.name, float(share), t=t, neighbors=neighbors, notes=notes
+                )
             except PlanError:
                 continue
             if plan.calibration.note not in seen:
@@ -228,22 +253,37 @@ def plans(
                 yield plan
 
 
-def charged(plan: Plan | WorkloadPlan, levels: Sequence[str]) -> dict[str, Fraction | float]:
+def keeping(plan: Plan) -> Sampled | None:
+    """The calibration of a plan that keeps people at random; None: it reads them all, or none."""
+    return plan.calibration if isinstance(plan.calibration, Sampled) else None
+
+
+def chances(plan: Plan) -> dict[int, int]:
+    """{level: with which chance somebody of it is kept}, in millionths and in 2⁻⁶³; empty if nobody is left
+    to chance.
+    """
+    sampled = keeping(plan)
+    return {} if sampled is None else dict(zip(plan.spec.micro.tolist(), sampled.keep.tolist(), strict=True))
+
+
+def charged(plan: Plan, levels: Sequence[str]) -> dict[str, Fraction | float]:
     """For every level as it stands in a table, the charge that is published; who opted out is not listed."""
     listed = {entry["level"]: entry["charge"] for entry in plan.describe()["charges"]}
     found = {raw: listed.get(level_text(int(to_micro(float(raw)))), "0") for raw in levels}
     return {raw: inf if charge == "inf" else Fraction(charge) for raw, charge in found.items()}
 
 
-def promised(plan: Plan | WorkloadPlan, levels: Sequence[str], share: str = "1") -> dict[str, Fraction | float]:
-    """What people of a level may lose: the charge that is published, and never more than share × level, digit by digit."""
+def promised(plan: Plan, levels: Sequence[str], share: str = "1") -> dict[str, Fraction | float]:
+    """What people of a level may lose: the charge that is published, and never more than share × level, digit
+    by digit.
+    """
     return {
         raw: charge if raw == "inf" else min(charge, Fraction(raw) * Fraction(share))
         for raw, charge in charged(plan, levels).items()
     }
 
 
-# ---- real tables -----------------------------------------------------------------------------------------------------
+# ---- real tables -------------------------------------------------------------------------------------------
 
 
 def real_people(count: int) -> list[Row]:
@@ -252,7 +292,8 @@ def real_people(count: int) -> list[Row]:
 
     with as_file(files("accord.data") / "people.parquet") as path:
         found = duckdb.execute(
-            "SELECT income, age, CASE filing_status WHEN 'single' THEN 1 WHEN 'joint' THEN 2 ELSE 3 END, foodstamps::INT"
+            "SELECT income, age, CASE filing_status WHEN 'single' THEN 1 WHEN 'joint' THEN 2 ELSE 3 END, "
+            "foodstamps::INT"
             " FROM read_parquet(?) ORDER BY person LIMIT ?",
             [str(path), count],
         ).fetchall()

@@ -1,6 +1,8 @@
-"""Every combination that is offered, as a program: its example from offered.py, on two neighboring worlds. `accord audit --deep` begins with them.
+"""Every combination that is offered, as a program: its example from offered.py, on two neighboring worlds.
+`accord audit --deep` begins with them.
 
-What is left in a ledger is for random programs (worlds.py): there the books of what was asked before are a part of the program.
+What is left in a ledger is for random programs (worlds.py): there the books of what was asked before are a
+part of the program.
 """
 
 from __future__ import annotations
@@ -12,18 +14,27 @@ from typing import Any
 import numpy as np
 
 from accord.lab.audit import offered
-from accord.lab.audit.programs import KEY, Row, Source, Step, World
+from accord.lab.audit.forms import Row, Source
+from accord.lab.audit.running import KEY, Step, World
 
-_EXTREMES = {"x": (-1e300, 1e300, None), "z": (-1e300, 1e300, None), "m": (0.0, 1.0, None), "g": (1.0, 2.0, None)}
+_EXTREMES = {
+    "x": (-1e300, 1e300, None),
+    "z": (-1e300, 1e300, None),
+    "m": (0.0, 1.0, None),
+    "g": (1.0, 2.0, None),
+}
 """What one person may have instead."""
 
 
 def worlds(seed: int, part: int = 0, parts: int = 1) -> Iterator[World]:
-    """A world for each combination that is offered on the embedded engine, or for one of so many parts of them.
+    """A world for each combination that is offered on the embedded engine, or for one of so many parts of
+    them.
 
     An algorithm of one's own is left out: the example draws its own noise.
     """
-    cells = [cell for cell in offered.cells(engine="duckdb") if cell.offered and cell.statistic != "algorithm"]
+    cells = [
+        cell for cell in offered.cells(engine="duckdb") if cell.offered and cell.statistic != "algorithm"
+    ]
     for k in np.random.default_rng(seed).permutation(len(cells))[part::parts].tolist():
         world = _world(cells[k], seed + k)
         if world is not None:
@@ -52,12 +63,17 @@ def _world(cell: offered.Cell, seed: int) -> World | None:
         Step("from accord.lab.audit import offered; from accord.lab.audit.offered import Cell"),
         Step(f"people = offered.opened({shown}, given('people'))", "people"),
         Step(
-            f"show(offered.released({shown}, people, {ledger}))", "people", str(example.share), example.ledger != "none"
+            f"show(offered.released({shown}, people, {ledger}))",
+            "people",
+            str(example.share),
+            example.ledger != "none",
         ),
     )
     gone = example.table.get("neighbors") == "add-remove"
     changed = () if gone else tuple(_other(row, example.private, seed) for row in people[person])
-    return World(f"every combination of {cell.statistic}", {"people": source}, steps, person, {"people": changed})
+    return World(
+        f"every combination of {cell.statistic}", {"people": source}, steps, person, {"people": changed}
+    )
 
 
 def _rows(columns: dict[str, Any]) -> list[Row]:
@@ -72,4 +88,7 @@ def _type(values: list[Any]) -> str:
 
 
 def _other(row: Row, private: tuple[str, ...], seed: int) -> Row:
-    return {**row, **{name: _EXTREMES[name][(seed + k) % 3] for k, name in enumerate(private) if name in _EXTREMES}}
+    return {
+        **row,
+        **{name: _EXTREMES[name][(seed + k) % 3] for k, name in enumerate(private) if name in _EXTREMES},
+    }

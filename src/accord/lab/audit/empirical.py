@@ -1,8 +1,11 @@
 """The empirical way: many releases with real noise on neighbors, and what they surely show.
 
-If person i loses at most c, then P(A) ≤ exp(c)·P′(A) for every event A. Half of the runs choose the event, out of many, that tells the two tables apart best; the other half, which has not been looked
-at, gives the bound: with probability 1 − α, P(A) is at least p and P′(A) at most q (Clopper and Pearson 1934, one-sided, α/2 each), so that the loss is at least ln(p/q). α is
-shared among all looks of an audit (Bonferroni), so that a sound library passes with probability 1 − α or more, whatever was looked at.
+If person i loses at most c, then P(A) ≤ exp(c)·P′(A) for every event A. Half of the runs choose the event,
+out of many, that tells the two tables apart best; the other half, which has not been looked
+at, gives the bound: with probability 1 − α, P(A) is at least p and P′(A) at most q (Clopper and Pearson 1934,
+    one-sided, α/2 each), so that the loss is at least ln(p/q). α is
+shared among all looks of an audit (Bonferroni), so that a sound library passes with probability 1 − α or
+more, whatever was looked at.
 """
 
 from __future__ import annotations
@@ -67,14 +70,16 @@ def highest(hits: int, runs: int, alpha: float) -> float:
     return 1 - lowest(runs - hits, runs, alpha)
 
 
-# ---- events ----------------------------------------------------------------------------------------------------------
+# ---- events ------------------------------------------------------------------------------------------------
 
 
 Event = Callable[[Floats], NDArray[np.bool_]]
 
 
 def _event(here: Floats, there: Floats, alpha: float) -> Event:
-    """The event that best tells here from there, by these runs: a number beyond a place, all of them beyond theirs, or a number that is one very value."""
+    """The event that best tells here from there, by these runs: a number beyond a place, all of them beyond
+    theirs, or a number that is one very value.
+    """
     columns = range(here.shape[1])
     sign = np.where(_middles(here) >= _middles(there), 1.0, -1.0)
     events: list[Event] = []
@@ -153,5 +158,7 @@ def numbers(answer: Any) -> list[float]:
     if isinstance(answer, list | tuple):
         return [x for part in answer for x in numbers(part)]
     if hasattr(answer, "__dict__") and vars(answer):
-        return [x for key in sorted(vars(answer)) if not key.startswith("_") for x in numbers(vars(answer)[key])]
+        return [
+            x for key in sorted(vars(answer)) if not key.startswith("_") for x in numbers(vars(answer)[key])
+        ]
     return [float(abs(hash(str(answer))) % 2**31)]

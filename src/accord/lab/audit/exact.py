@@ -1,4 +1,7 @@
-"""The exact way: every table on a tiny domain, every neighbor, every output. The loss is reckoned from probabilities, not estimated."""
+"""The exact way: every table on a tiny domain, every neighbor, every output.
+
+The loss is reckoned from probabilities, not estimated.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from accord import release
 from accord.budget import to_micro
 from accord.lab.audit.cases import (
     TINY,
     People,
     Person,
     Statistic,
+    chances,
     charged,
     cut,
     kinds,
@@ -29,11 +32,14 @@ from accord.lab.audit.cases import (
     shown,
 )
 from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
+from accord.lab.audit.source import secure
+from accord.people.summary import Summary
+from accord.people.table import Table
 from accord.planning import Plan
+from accord.release.answer import answer
+from accord.release.release import summaries
 from accord.spec import Spec
 from accord.statistics import Query
-from accord.summary import Summary
-from accord.tables import Table
 
 Tiny = tuple[Person | None, ...]
 _WHOLE = 12
@@ -60,7 +66,7 @@ class Worst:
     @property
     def is_slow(self) -> bool:
         """Whether a release reads its table each time."""
-        return release._by_row(self.plan)
+        return self.plan.keeps_rows
 
     def see(self, found: Fraction | float, said: Callable[[], str], pair: tuple[Any, ...]) -> None:
         if not found <= self.found or self.pair is None:  # what is not a number is no less
@@ -70,14 +76,17 @@ class Worst:
 class Reader:
     """What the engine makes of tiny tables.
 
-    It reads a person of every kind at once, each with a level of their own; tiny tables are put together from that. Some are read whole as well, which must come to the same.
+    It reads a person of every kind at once, each with a level of their own; tiny tables are put together from
+    that. Some are read whole as well, which must come to the same.
     """
 
     def __init__(self, statistic: Statistic, neighbors: str) -> None:
         self.statistic, self.neighbors, self.peoples = statistic, neighbors, peoples(statistic)
         self.can = kinds(statistic)
         own = [(k + 1) / 1000 for k in range(len(self.can))]
-        self._kinds = opened(self.can, own, statistic.user, Spec.of(own) if neighbors == "add-remove" else None)
+        self._kinds = opened(
+            self.can, own, statistic.user, Spec.of(own) if neighbors == "add-remove" else None
+        )
         there: list[Person | None] = [*self.can, None] if neighbors == "add-remove" else [*self.can]
         tables = list(product(there, repeat=len(self.peoples[0].levels)))
         self._some = tables[:: -(-len(tables) // _WHOLE)]
@@ -86,12 +95,14 @@ class Reader:
         self._opened: dict[Any, Table] = {}
 
     def run(self, plan: Plan, tiny: Tiny, people: People) -> tuple[Run, list[int] | None]:
-        """The release of a plan on a tiny table, up to its noise; and with which chance each row is kept, where that is decided row by row.
+        """The release of a plan on a tiny table, up to its noise; and with which chance each row is kept,
+        where that is decided row by row.
 
-        Levels are all different and in the same order for all `People` of a statistic, so that the integers by level are the same for all of them.
+        Levels are all different and in the same order for all `People` of a statistic, so that the integers
+        by level are the same for all of them.
         """
-        way = release._mechanism(plan).way(release._inner(plan.query))
-        key = plan.query, way.by_cell
+        method = plan.method
+        key = plan.query, method.needs_cells
         if key not in self._read:
             try:
                 self._read[key] = self._all(*key)
@@ -102,21 +113,28 @@ class Reader:
         found = self._read[key]
         if isinstance(found, Leak):
             raise found
-        if not way.by_row:
+        if not method.keeps_rows:
             return partial(drawn, plan, found.summaries(tiny)), None
-        chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
+        of_level = chances(plan)
         here = [level for level, who in zip(people.numbers, tiny, strict=True) if who is not None]
-        return partial(self._by_row, found, plan, tiny, people), [chances[int(to_micro(level))] for level in here]
+        return partial(self._by_row, found, plan, tiny, people), [
+            of_level[int(to_micro(level))] for level in here
+        ]
 
     def _by_row(self, found: _Kinds, plan: Plan, tiny: Tiny, people: People, tap: Tap | None = None) -> Any:
-        """Of the rows that are kept. Where everyone is alike, and for releases, the engine decides that; elsewhere it is put together."""
+        """Of the rows that are kept.
+
+        Where everyone is alike, and for releases, the engine decides that; elsewhere it is put together.
+        """
         if tap is None:
-            return drawn(plan, release._read(self._table(tiny, people), plan))
+            return drawn(plan, summaries(self._table(tiny, people).reader, plan, secure()))
         if tiny in self._alike:
-            return drawn(plan, release._read(self._table(tiny, people), plan, noise=tap), tap)
+            return drawn(plan, summaries(self._table(tiny, people).reader, plan, tap), tap)
         tap.words(len(tap.rows or ()))
         kept = iter([heads for _, heads in tap.coins])
-        return drawn(plan, found.summaries(tuple(who if who is not None and next(kept) else None for who in tiny)), tap)
+        return drawn(
+            plan, found.summaries(tuple(who if who is not None and next(kept) else None for who in tiny)), tap
+        )
 
     def _table(self, tiny: Tiny, people: People) -> Table:
         if (tiny, people) not in self._opened:
@@ -125,13 +143,18 @@ class Reader:
         return self._opened[tiny, people]
 
     def _all(self, query: Query, by_cell: bool) -> _Kinds:
-        made = _Kinds(self.can, self._kinds._summaries(query, None, by_cell), len(self.peoples[0].levels))
+        made = _Kinds(
+            self.can, self._kinds.reader.summaries(query, None, by_cell), len(self.peoples[0].levels)
+        )
         people = self.peoples[0]
         table = cut(
-            self._some, people.numbers, self.statistic.user, people.spec if self.neighbors == "add-remove" else None
+            self._some,
+            people.numbers,
+            self.statistic.user,
+            people.spec if self.neighbors == "add-remove" else None,
         )
         for k, tiny in enumerate(self._some):
-            whole = table(k)._summaries(query, None, by_cell)
+            whole = table(k).reader.summaries(query, None, by_cell)
             if [list(s.rows()) for s in whole] != [list(s.rows()) for s in made.summaries(tiny)]:
                 raise Leak("people are not added up one by one")
         return made
@@ -144,7 +167,8 @@ class _Kinds:
         self.can, self.size = {who: k for k, who in enumerate(can)}, size
         self._made: dict[Tiny, list[Summary]] = {}
         self.groups = [
-            (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(can))]) for s in summaries
+            (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(can))])
+            for s in summaries
         ]
 
     def summaries(self, tiny: Tiny) -> list[Summary]:
@@ -173,7 +197,7 @@ class _Kinds:
 
 def drawn(plan: Plan, summaries: list[Summary] | None, tap: Tap | None = None) -> Any:
     """What is released; without a Tap, with real noise."""
-    return release._draw(plan, summaries, tap)
+    return answer(plan, summaries, secure() if tap is None else tap)
 
 
 def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> Iterator[Worst]:
@@ -228,7 +252,9 @@ def failing(fault: Exception) -> Leak:
     return Leak(f"it fails for some values ({type(fault).__name__})")
 
 
-def compared(this: Law | Leak, that: Law | Leak, said: Callable[[], str]) -> tuple[Fraction | float, Callable[[], str]]:
+def compared(
+    this: Law | Leak, that: Law | Leak, said: Callable[[], str]
+) -> tuple[Fraction | float, Callable[[], str]]:
     try:
         for one in (this, that):
             if isinstance(one, Leak):

@@ -48,7 +48,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Finding:
-    """All looks at one mechanism, statistic and level, under one neighbor relation: of each way, the one that came closest to breaking the promise."""
+    """All looks at one mechanism, statistic and level, under one neighbor relation: of each way, the one that
+    came closest to breaking the promise.
+    """
 
     mechanism: str
     statistic: str
@@ -142,6 +144,14 @@ def gathered(seen: Iterable[Seen]) -> tuple[Finding, ...]:
     made = (Finding(*key, looks) for key, looks in found.items())
     return tuple(
         sorted(
-            made, key=lambda f: (not f.violations, -round(f.near, 6), f.mechanism, f.statistic, f.neighbors, f.level)
+            made,
+            key=lambda f: (
+                not f.violations,
+                -round(f.near, 6),
+                f.mechanism,
+                f.statistic,
+                f.neighbors,
+                f.level,
+            ),
         )
     )

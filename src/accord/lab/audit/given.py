@@ -1,7 +1,8 @@
 """Sources of random integers that stand in for `secrets`, and the law of what is drawn from them.
 
-`Given` decides nothing that it was not told: where a decision is missing, it says what could be, with which probability. So every sequence of decisions
-can be followed. `Recorded` gives a random sequence, or one that was recorded before, and notes every question.
+`Given` decides nothing that it was not told: where a decision is missing, it says what could be, with which
+probability. So every sequence of decisions can be followed. `Recorded` gives a random sequence, or one that
+was recorded before, and notes every question.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ ENDS = (_End, IndexError)
 
 
 class Given:
-    """Stands in for `secrets`. What comes out is decided beforehand, step by step; where nothing is, it notes what could be."""
+    """Stands in for `secrets`.
+
+    What comes out is decided beforehand, step by step; where nothing is, it notes what could be.
+    """
 
     def __init__(self, decided: Decided) -> None:
         self.decided, self.used = decided, 0
@@ -69,7 +73,9 @@ class Given:
 
 
 class Uniform:
-    """A uniform integer of which no more is decided than what is asked: whether it is below a number, or which one it is."""
+    """A uniform integer of which no more is decided than what is asked: whether it is below a number, or
+    which one it is.
+    """
 
     def __init__(self, given: Given, below: int) -> None:
         self.given, self.below, self.value = given, below, -1
@@ -107,7 +113,21 @@ def _as_number(name: str) -> Callable[..., Any]:
     return lambda self, *others: getattr(int(self), name)(*map(int, others))
 
 
-for _name in ("add", "radd", "sub", "rsub", "mul", "rmul", "floordiv", "mod", "lshift", "rshift", "and", "or", "bool"):
+for _name in (
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "floordiv",
+    "mod",
+    "lshift",
+    "rshift",
+    "and",
+    "or",
+    "bool",
+):
     setattr(Uniform, f"__{_name}__", _as_number(f"__{_name}__"))
 
 
@@ -116,7 +136,9 @@ class Other(Exception):  # noqa: N818  it is what an audit looks for
 
 
 class Recorded:
-    """Stands in for `secrets`: gives what was recorded, or random integers; and notes what was asked, and what it gave."""
+    """Stands in for `secrets`: gives what was recorded, or random integers; and notes what was asked, and
+    what it gave.
+    """
 
     def __init__(self, rng: random.Random, record: Sequence[tuple[Any, Any]] | None = None) -> None:
         self._rng, self._record = rng, record
@@ -142,16 +164,20 @@ class Recorded:
         return bytes(self._give(("token_bytes", size), self._rng.randbytes))
 
 
-# ---- the law of a draw -----------------------------------------------------------------------------------------------
+# ---- the law of a draw -------------------------------------------------------------------------------------
 
 
 def law_of(draw: Callable[[Given], Any], runs: int = _RUNS) -> tuple[dict[Any, float], float]:
-    """What a draw gives, with probabilities that are lower bounds; and the rest, which was not followed to the end.
+    """What a draw gives, with probabilities that are lower bounds; and the rest, which was not followed to
+    the end.
 
-    The likeliest decisions are followed first. Where a draw begins anew (what it drew was rejected), everything from there on is as it was from the
-    beginning: with probability R it does, so that each probability is 1/(1 − R) times what it is without. It begins anew if it asks the same at the same
-    place in the code, with the same variables as then (others had no value yet, so that nothing reads the one that they have now); and sequences that end
-    a draw must give the same draw from there, also after several such beginnings.
+    The likeliest decisions are followed first. Where a draw begins anew (what it drew was rejected),
+    everything from there on is as it was from the
+    beginning: with probability R it does, so that each probability is 1/(1 − R) times what it is without. It
+        begins anew if it asks the same at the same
+    place in the code, with the same variables as then (others had no value yet, so that nothing reads the one
+    that they have now); and sequences that end a draw must give the same draw from there, also after several
+    such beginnings.
     """
     return _Tree(draw).law(runs)
 
@@ -159,7 +185,9 @@ def law_of(draw: Callable[[Given], Any], runs: int = _RUNS) -> tuple[dict[Any, f
 def _place(frame: FrameType | None) -> Place:
     place: Place = []
     while frame is not None and frame.f_code is not _Tree.run.__code__:
-        place.append((frame.f_code, frame.f_lasti, {name: _plain(value) for name, value in frame.f_locals.items()}))
+        place.append(
+            (frame.f_code, frame.f_lasti, {name: _plain(value) for name, value in frame.f_locals.items()})
+        )
         frame = frame.f_back
     return place
 
@@ -175,7 +203,8 @@ def _plain(value: Any) -> Any:
 
 def _is_at(first: Place, place: Place) -> bool:
     return len(first) == len(place) and all(
-        one[:2] == other[:2] and all(name in other[2] and other[2][name] == value for name, value in one[2].items())
+        one[:2] == other[:2]
+        and all(name in other[2] and other[2][name] == value for name, value in one[2].items())
         for one, other in zip(first, place, strict=True)
     )
 

@@ -1,14 +1,18 @@
 """What a release's law is: found by running it with a noise that draws nothing and remembers everything.
 
-A release is a function of integers that noise was added to, of points that were chosen, and of who was kept. `Tap` stands in for the noise. It decides what comes out of
-every draw, and notes what it was made from: the integer and the scale, the scores and the scale, the chances. From these follows the probability of every outcome; and
-because outcomes do not depend on the data, neither may the answer that is made of them: whatever still moves it was released without noise.
+A release is a function of integers that noise was added to, of points that were chosen, and of who was kept.
+`Tap` stands in for the noise. It decides what comes out of every draw, and notes what it was made from: the
+integer and the scale, the scores and the scale, the chances. From these follows the probability of every
+outcome; and because outcomes do not depend on the data, neither may the answer that is made of them: whatever
+still moves it was released without noise.
 
 A Law is a mixture over who is kept of independent draws. Two of them compare exactly, over all outputs:
 
-    One Laplace draw of scale s on integers a and b has |log ratio| at most |a − b|/s, and far enough out it has that; draws add up.
-    Of mixtures, along one coordinate z, both probabilities are A·exp(z/s) + B·exp(−z/s) between neighboring integers that noise was added to. Their ratio is monotone there (it
-    is a Möbius function of exp(2z/s)) and constant beyond the last of them. So its extremes are where noise was added to an integer of either, in every coordinate.
+    One Laplace draw of scale s on integers a and b has |log ratio| at most |a − b|/s, and far enough out it
+    has that; draws add up. Of mixtures, along one coordinate z, both probabilities are A·exp(z/s) +
+    B·exp(−z/s) between neighboring integers that noise was added to. Their ratio is monotone there (it is a
+    Möbius function of exp(2z/s)) and constant beyond the last of them. So its extremes are where noise was
+    added to an integer of either, in every coordinate.
 """
 
 from __future__ import annotations
@@ -50,7 +54,9 @@ class Leak(Exception):  # noqa: N818  it is what an audit looks for
 
 
 class Adaptive(Leak):
-    """What is drawn depends on earlier draws. accord's mechanisms have no need of it, and draw by draw nothing can be said."""
+    """What is drawn depends on earlier draws. accord's mechanisms have no need of it, and draw by draw
+    nothing can be said.
+    """
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,10 @@ class Tap:
     def __init__(
         self, outcome: Outcome = OUTCOMES[0], kept: Sequence[bool] = (), rows: Sequence[int] | None = None
     ) -> None:
-        """`kept`: who is, in the order of being asked; beyond that, everyone who can be. `rows`: chances of rows, in 2⁻⁶³; without them, every row is kept."""
+        """`kept`: who is, in the order of being asked; beyond that, everyone who can be.
+
+        `rows`: chances of rows, in 2⁻⁶³; without them, every row is kept.
+        """
         self.outcome, self.kept, self.rows = outcome, kept, rows
         self.draws: list[Added | Chosen] = []
         self.coins: list[tuple[int, bool]] = []

@@ -1,9 +1,13 @@
-"""The law of the noise: of its coin, its draws and choices, whom it keeps, its random words. Scales, scores and chances are drawn anew in each audit.
+"""The law of the noise: of its coin, its draws and choices, whom it keeps, its random words. Scales, scores
+and chances are drawn anew in each audit.
 
-Exactly, where every sequence of decisions can be followed: scales of small numerators, whole laws; large ones, at places that are evenly spread. On one
-long random sequence elsewhere: of n draws, an event of probability p happens a share f of the times with n·KL(f‖p) > x in at most 2·exp(−x) of all
-sequences (Chernoff, Hoeffding), and x is such that the audit of a sound noise finds something once in 10⁹ times, over all events together.
-The coin that shows heads with probability exp(−a/b) is looked at by itself first, and then taken as one decision.
+Exactly, where every sequence of decisions can be followed: scales of small numerators, whole laws; large
+ones, at places that are evenly spread. On one
+long random sequence elsewhere: of n draws, an event of probability p happens a share f of the times with
+    n·KL(f‖p) > x in at most 2·exp(−x) of all
+sequences (Chernoff, Hoeffding), and x is such that the audit of a sound noise finds something once in 10⁹
+times, over all events together. The coin that shows heads with probability exp(−a/b) is looked at by itself
+first, and then taken as one decision.
 """
 
 from __future__ import annotations
@@ -23,9 +27,9 @@ from accord.lab.audit.given import NEGLIGIBLE, Recorded, law_of
 from accord.lab.audit.source import Copy, following, or_fails
 
 _DRAWS, _CHOICES = 3_000, 1_500
-_EVENTS = 10_000
+EVENTS = 10_000
 """More than there are events on random sequences in one audit."""
-_SURPRISE = log(2 * _EVENTS / 1e-9)
+_SURPRISE = log(2 * EVENTS / 1e-9)
 _QUANTILES = (0.002, 0.01, 0.04, 0.12, 0.27, 0.4, 0.5, 0.6, 0.73, 0.88, 0.96, 0.99, 0.998)
 _NONE = 1e-300
 _PLACE = 1e-5
@@ -62,7 +66,7 @@ def _seen(name: str, promised: float, found: float, said: str) -> Seen:
     return Seen("exact", "noise", name, "", "", promised, found, said)
 
 
-# ---- scales ----------------------------------------------------------------------------------------------------------
+# ---- scales ------------------------------------------------------------------------------------------------
 
 
 def _small(rng: random.Random) -> list[Fraction]:
@@ -77,7 +81,9 @@ def _small(rng: random.Random) -> list[Fraction]:
 
 
 def _large(rng: random.Random) -> list[Fraction]:
-    """As releases have them: millionths times a span, which may be odd; that over a few people; about the largest; far beyond it."""
+    """As releases have them: millionths times a span, which may be odd; that over a few people; about the
+    largest; far beyond it.
+    """
     span = 2 * rng.randrange(50, 10**6) + 1
     return [
         Fraction(10**6 * span),
@@ -93,7 +99,7 @@ def _fine(rng: random.Random) -> list[Fraction]:
     return [Fraction(large, rng.randrange(10**18, 10**19)), Fraction(large, rng.randrange(10**16, 10**17))]
 
 
-# ---- every sequence of decisions -------------------------------------------------------------------------------------
+# ---- every sequence of decisions ---------------------------------------------------------------------------
 
 
 def _coin(a: int, b: int) -> Seen:
@@ -140,10 +146,10 @@ def _probability(x: int, scale: Fraction) -> float:
     return (1 - q) / (1 + q) * exp(-float(abs(x) / scale))
 
 
-# ---- one long sequence -----------------------------------------------------------------------------------------------
+# ---- one long sequence -------------------------------------------------------------------------------------
 
 
-def _surprising(hits: int, draws: int, p: float) -> bool:
+def surprising(hits: int, draws: int, p: float) -> bool:
     """Whether an event of probability p happens so often once in 10⁹ audits at most."""
     f = hits / draws
     if p <= 0 or p >= 1:
@@ -154,8 +160,10 @@ def _surprising(hits: int, draws: int, p: float) -> bool:
 def _any(counts: Sequence[int], chances: Sequence[float]) -> bool:
     """Whether a cell, or all cells up to one, are surprising."""
     draws, p, sums = sum(counts), np.cumsum(chances), np.cumsum(counts)
-    cells = [_surprising(k, draws, c) for k, c in zip(counts, chances, strict=True)]
-    return any(cells) or any(_surprising(int(k), draws, float(c)) for k, c in zip(sums[:-1], p[:-1], strict=True))
+    cells = [surprising(k, draws, c) for k, c in zip(counts, chances, strict=True)]
+    return any(cells) or any(
+        surprising(int(k), draws, float(c)) for k, c in zip(sums[:-1], p[:-1], strict=True)
+    )
 
 
 def _sampled(noise: Copy, scale: Fraction) -> Seen:
@@ -195,7 +203,9 @@ def _quantile(p: float, scale: Fraction) -> int:
 
 
 def _scored(rng: random.Random) -> list[tuple[Any, int]]:
-    """One thing, ties, scores that hardly differ, those of an audit's own, and such as do not fit into 64 bits, or whose differences do not."""
+    """One thing, ties, scores that hardly differ, those of an audit's own, and such as do not fit into 64
+    bits, or whose differences do not.
+    """
     size = rng.randrange(1, 10**6)
     own = [rng.randrange(3 * size) for _ in range(rng.randrange(2, 9))]
     huge = 2 ** rng.randrange(64, 100)
@@ -226,7 +236,7 @@ def _kept(noise: Copy, rng: random.Random) -> Seen:
     wrong = [
         c / _CERTAIN
         for k, c in enumerate(chances)
-        if _surprising(int(kept[each == k].sum()), int((each == k).sum()), c / _CERTAIN)
+        if surprising(int(kept[each == k].sum()), int((each == k).sum()), c / _CERTAIN)
     ]
     said = f"{each.size:,} people" + (f"; not with chance {wrong[0]:.6g}" if wrong else "")
     return _seen("kept by chance", 1.0, inf if wrong else 1.0, said)
@@ -236,5 +246,9 @@ def _words(noise: Copy) -> Seen:
     """Below 2⁶³, every bit a fair coin, and none twice."""
     words = noise.words(_DRAWS).astype(np.uint64)
     bits = [int((words >> np.uint64(k) & np.uint64(1)).sum()) for k in range(64)]
-    wrong = bits[63] > 0 or any(_surprising(hits, _DRAWS, 0.5) for hits in bits[:63]) or np.unique(words).size < _DRAWS
+    wrong = (
+        bits[63] > 0
+        or any(surprising(hits, _DRAWS, 0.5) for hits in bits[:63])
+        or np.unique(words).size < _DRAWS
+    )
     return _seen("random words", 0.0, inf if wrong else 0.0, f"{_DRAWS:,} words from one sequence")

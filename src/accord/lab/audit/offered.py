@@ -1,11 +1,14 @@
-"""What accord offers: every statistic, mechanism, notion of neighbors, modifier and engine, and why a combination is refused.
+"""What accord offers: every statistic, mechanism, notion of neighbors, modifier and engine, and why a
+combination is refused.
 
-    for cell in cells(engine="duckdb"):                # offered, or refused with the reason that accord itself gives
+    for cell in cells(engine="duckdb"):                # offered, or refused with the reason that accord
+        itself gives
         shown = example(cell)                          # a small table, a question, and what else it takes
         answer = released(shown, opened(shown))        # with a ledger: released(shown, opened(shown), ledger)
 
-Nothing here is a list of what works. Whether a cell is offered is asked of the code that refuses: the constructors of questions, the checks of a table, the candidates of a plan, `release`
-for engines that cannot keep people one by one, and a ledger. `python -m accord.lab.audit.offered` prints the page docs/offered.md.
+Nothing here is a list of what works. Whether a cell is offered is asked of the code that refuses: the
+constructors of questions, the checks of a table, the candidates of a plan, `release` for engines that cannot
+keep people one by one, and a ledger. `python -m accord.lab.audit.offered` prints the page docs/offered.md.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from inspect import signature
 from math import inf, nan
@@ -25,18 +28,16 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord import release
 from accord.engines.duckdb import DuckDB
 from accord.engines.postgres import Postgres
 from accord.engines.spark import Spark
 from accord.errors import AccordError, LedgerError, PlanError, QueryError, SourceError, did_you_mean
-from accord.groups import GroupedPlan
 from accord.lab.audit.cases import ASKED, NEIGHBORS, PARTS, STATISTICS, Scale
 from accord.mechanisms import ALL
 from accord.planning import Plan, refusals
+from accord.release.release import refuse_keeping_rows
 from accord.spec import Spec
 from accord.statistics import Algorithm, Query, Workload
-from accord.workloads import parts_of
 
 MECHANISMS = (*(mechanism.name for mechanism in ALL), "auto")
 ENGINES = {
@@ -47,7 +48,7 @@ ENGINES = {
     "postgresql": Postgres.lends,
 }
 """Where a table lies, and whether people can be told apart there one by one."""
-_SCALE = Scale((0, 100), 1, (0, 25, 50, 100))
+SCALE = Scale((0, 100), 1, (0, 25, 50, 100))
 _LEVELS = (1.0, 2.5, 6.0)
 _GENEROUS = (900.0, 7_000.0, 90_000.0)
 """So that the slopes of a regression are worth it."""
@@ -55,7 +56,7 @@ _PEOPLE, _MANY = 24, 72
 _TIERS = ("strict", "standard", "open")
 
 
-# ---- statistics ------------------------------------------------------------------------------------------------------
+# ---- statistics --------------------------------------------------------------------------------------------
 
 
 def noisy_count(rows: Any, epsilon: float) -> float:
@@ -78,6 +79,7 @@ def _algorithm(scale: Scale, **of: Any) -> Query:
 
 QUESTIONS: dict[str, Callable[..., Query | Workload]] = {
     **ASKED,
+    "std": lambda scale, **of: accord.std("x", scale.bounds, step=scale.step, **of),
     "regression on several": _several,
     "workload": _workload,
     "algorithm": _algorithm,
@@ -85,13 +87,13 @@ QUESTIONS: dict[str, Callable[..., Query | Workload]] = {
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"workload": accord.mean, "algorithm": accord.sample}
 
 
-def _function(statistic: str) -> Callable[..., Any]:
+def function_of(statistic: str) -> Callable[..., Any]:
     """The public function that asks for it. A workload is of other questions, which take the words."""
     made: Callable[..., Any] = _FUNCTIONS.get(statistic) or getattr(accord, statistic.split(" ")[0])
     return made
 
 
-# ---- modifiers -------------------------------------------------------------------------------------------------------
+# ---- modifiers ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ MODIFIERS: dict[str, Modifier] = {
 }
 
 
-# ---- cells and their examples ----------------------------------------------------------------------------------------
+# ---- cells and their examples ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,9 @@ class Example:
     share: float
     t: float | str | None
     ledger: str
-    """"none"; "whole": with a ledger; "remaining", "remaining by person": of what is left in one, when everyone or only some have been asked before."""
+    """"none"; "whole": with a ledger; "remaining", "remaining by person": of what is left in one, when
+    everyone or only some have been asked before.
+    """
     private: tuple[str, ...]
     """Columns whose values are nobody's business. Under add-remove it is private, too, who has rows."""
 
@@ -180,16 +184,18 @@ def example(cell: Cell) -> Example:
 def _example(statistic: str, mechanism: str, neighbors: str, modifier: str) -> Example:
     asked, own = MODIFIERS[modifier], statistic == "algorithm"
     words = {**asked.of, **({"mechanism": mechanism} if own and mechanism != "sample" else {})}
-    strange = [word for word in words if word not in signature(_function(statistic)).parameters]
+    strange = [word for word in words if word not in signature(function_of(statistic)).parameters]
     if strange:
-        raise QueryError(f"accord.{_function(statistic).__name__} has no {strange[0]}=")
-    by_person = asked.user or asked.ledger != "none" or (statistic in STATISTICS and STATISTICS[statistic].user)
+        raise QueryError(f"accord.{function_of(statistic).__name__} has no {strange[0]}=")
+    by_person = (
+        asked.user or asked.ledger != "none" or (statistic in STATISTICS and STATISTICS[statistic].user)
+    )
     columns, table = _people(asked, _levels(statistic), neighbors)
     known = {"g": "by" in asked.of, "m": "where" in asked.of}
     return Example(
         columns,
         {**table, **({"user": "id"} if by_person else {})},
-        QUESTIONS[statistic](_SCALE, **asked.of),
+        QUESTIONS[statistic](SCALE, **asked.of),
         mechanism,
         asked.share,
         "max" if own else None,
@@ -202,7 +208,9 @@ def _levels(statistic: str) -> tuple[float, ...]:
     return _GENEROUS if statistic.startswith("regression") else _LEVELS
 
 
-def _people(modifier: Modifier, levels: tuple[float, ...], neighbors: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _people(
+    modifier: Modifier, levels: tuple[float, ...], neighbors: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Columns, and what `accord.table` is told about them."""
     extra = {"public": (inf,), "out": (0.0,)}.get(modifier.levels, ())
     many = modifier.levels == "many"
@@ -239,18 +247,21 @@ def opened(shown: Example, source: Any = None) -> accord.Table:
 
 
 def prepared(shown: Example, table: accord.Table, ledger: accord.Ledger) -> Spec:
-    """What may be spent, once a ledger knows the table: everyone's level, or what earlier answers have left of it."""
+    """What may be spent, once a ledger knows the table: everyone's level, or what earlier answers have left
+    of it.
+    """
     ledger.register(table, "people")
     if shown.ledger == "whole":
         return table.spec()
     asked = table
     if shown.ledger == "remaining by person":  # some are in another table as well, which was asked before
         some = {
-            name: np.array(values)[np.array(shown.columns["id"]) % 2 == 0] for name, values in shown.columns.items()
+            name: np.array(values)[np.array(shown.columns["id"]) % 2 == 0]
+            for name, values in shown.columns.items()
         }
         asked = opened(shown, some)
         ledger.register(asked, "some")
-    asked.release(accord.mean("x", _SCALE.bounds), "minimum", 0.25, ledger=ledger)
+    asked.release(accord.mean("x", SCALE.bounds), "minimum", 0.25, ledger=ledger)
     return ledger.remaining(table)
 
 
@@ -272,11 +283,13 @@ def answered(
         return table.release(plan(budget, shown.query, shown.mechanism, shown.share), ledger=ledger)
     if isinstance(shown.query, Algorithm):
         own, t = shown.query, shown.t or "max"
-        return accord.sample(own.run, table, t, share=shown.share, ledger=ledger, columns=own.given, rows=own.rows)
+        return accord.sample(
+            own.run, table, t, share=shown.share, ledger=ledger, columns=own.given, rows=own.rows
+        )
     return table.release(shown.query, shown.mechanism, shown.share, t=shown.t, ledger=ledger)
 
 
-# ---- what is offered -------------------------------------------------------------------------------------------------
+# ---- what is offered ---------------------------------------------------------------------------------------
 
 
 def cells(
@@ -320,7 +333,9 @@ def _refusals(statistic: str, neighbors: str, modifier: str) -> Mapping[tuple[st
         except AccordError as refusal:
             found |= {(mechanism, lends): str(refusal) for lends in (False, True)}
         else:
-            found |= {(mechanism, lends): _refused_on(lends, table, plans, shown.ledger) for lends in (False, True)}
+            found |= {
+                (mechanism, lends): _refused_on(lends, table, plans, shown.ledger) for lends in (False, True)
+            }
     return found
 
 
@@ -328,17 +343,21 @@ Planned = tuple[accord.Table, list[Plan]]
 
 
 def _planner(statistic: str, neighbors: str, modifier: str) -> Callable[[str], Planned]:
-    """A table, and the plans for a question about it by a mechanism; it is refused with the reason of its candidate."""
+    """A table, and the plans for a question about it by a mechanism; it is refused with the reason of its
+    candidate.
+    """
     alike = next((name for name in ("regression", "rows") if statistic.startswith(name)), "mean")
     try:
         shown = _example(statistic, "sample", neighbors, modifier)
         table, budget = _ground(alike, neighbors, modifier)
         table.check(shown.query)
         plan: Any = table.plan if budget is None else partial(accord.plan, budget, neighbors=neighbors)
-        made = plan(shown.query, "sample" if isinstance(shown.query, Algorithm) else "auto", shown.share, t=shown.t)
+        made = plan(
+            shown.query, "sample" if isinstance(shown.query, Algorithm) else "auto", shown.share, t=shown.t
+        )
     except AccordError as refusal:
         return partial(_refuse, str(refusal))
-    each = [p for p in made.plans.values() if p is not None] if isinstance(made, GroupedPlan) else parts_of(made)
+    each = made.parts
 
     asked = shown.query.queries if isinstance(shown.query, Workload) else (shown.query,)
 
@@ -349,7 +368,7 @@ def _planner(statistic: str, neighbors: str, modifier: str) -> Callable[[str], P
         for candidate in (c for p in each for c in p.candidates if c.mechanism == mechanism):
             if candidate.rmse is None:
                 raise PlanError(candidate.note)
-        return table, [p if mechanism == "auto" else replace(p, mechanism=mechanism) for p in each]
+        return table, [p if mechanism == "auto" else p.with_choice(mechanism=mechanism) for p in each]
 
     return by
 
@@ -360,7 +379,9 @@ def _refuse(reason: str, mechanism: str) -> Planned:
 
 @cache
 def _ground(alike: str, neighbors: str, modifier: str) -> tuple[accord.Table, Spec | None]:
-    """The table that statistics like this one are asked about, and what its people have left in a ledger if there is one."""
+    """The table that statistics like this one are asked about, and what its people have left in a ledger if
+    there is one.
+    """
     shown = _example(alike, "minimum", neighbors, modifier)
     table = opened(shown)
     if shown.ledger == "none":
@@ -373,7 +394,7 @@ def _refused_on(lends: bool, table: accord.Table, plans: list[Plan], ledger: str
     """What is refused of plans that there are, because of the engine."""
     try:
         for plan in plans:
-            release._refuse_by_row(_lending(table, lends), plan)
+            refuse_keeping_rows(_lending(table, lends), plan)
     except SourceError as refusal:
         return str(refusal)
     return _not_booked(ledger, lends)
@@ -381,7 +402,9 @@ def _refused_on(lends: bool, table: accord.Table, plans: list[Plan], ledger: str
 
 @cache
 def _not_booked(ledger: str, lends: bool) -> str:
-    """What a ledger says to a plan for an engine that lends or not: it looks at who has what left, and not at the question."""
+    """What a ledger says to a plan for an engine that lends or not: it looks at who has what left, and not at
+    the question.
+    """
     if ledger == "none":
         return ""
     modifier = next(name for name, m in MODIFIERS.items() if m.ledger == ledger)
@@ -396,12 +419,12 @@ def _not_booked(ledger: str, lends: bool) -> str:
 
 def _lending(table: accord.Table, lends: bool) -> accord.Table:
     """The same people, in an engine that lends or not."""
-    engine = copy(table._engine)
+    engine, reader = copy(table.reader.engine), table.reader
     engine.lends = lends
-    return accord.Table(engine, table._levels, table.user, table.neighbors, table.level_column, table._roster)
+    return accord.Table(engine, reader.levels, table.user, table.neighbors, table.level_column, reader.roster)
 
 
-# ---- the page --------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------------------------------------
 
 _INTRODUCTION = """# What is offered
 
@@ -443,7 +466,10 @@ def page() -> str:
     parts += [f"- **{group[0]}**: {'; '.join(MODIFIERS[m].words for m in group)}" for group in columns]
     for family in _alike(QUESTIONS, lambda s: [text for key, text in shown.items() if key[0] == s]):
         parts.append(f"\n## {', '.join(family)}\n\n" + _rows(family[0], columns, shown))
-    parts += ["\n## Reasons\n", *(f"- **{letter}**: {_sentence(reason)}" for reason, letter in letters.items())]
+    parts += [
+        "\n## Reasons\n",
+        *(f"- **{letter}**: {_sentence(reason)}" for reason, letter in letters.items()),
+    ]
     return "\n".join(parts) + "\n"
 
 

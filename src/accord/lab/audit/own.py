@@ -1,8 +1,10 @@
-"""check: the replay and the empirical way for somebody's own algorithm, before it is given to `accord.sample`.
+"""check: the replay and the empirical way for somebody's own algorithm, before it is given to
+`accord.sample`.
 
-`accord.sample` takes the algorithm's word that one row more or less changes no probability by more than exp(ε). Here it is run on pairs of tables that differ in one row: with nobody else, with
-few, with everyone; the row being the most extreme one of each column, or any. An algorithm that takes `noise=` beside rows and ε (with a default, and draws from
-it as accord's mechanisms do: docs/audit.md) is replayed draw by draw as well.
+`accord.sample` takes the algorithm's word that one row more or less changes no probability by more than
+exp(ε). Here it is run on pairs of tables that differ in one row: with nobody else, with few, with everyone;
+the row being the most extreme one of each column, or any. An algorithm that takes `noise=` beside rows and ε
+(with a default, and draws from it as accord's mechanisms do: docs/audit.md) is replayed draw by draw as well.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from accord.lab.audit import empirical
 from accord.lab.audit.findings import Audit, Seen, gathered
 from accord.lab.audit.laws import SURE, Adaptive, Law, Leak, Words, law, loss
 from accord.lab.audit.runner import ALPHA, enough
+from accord.people.table import Table
 from accord.sampling import asked
 from accord.statistics import Algorithm
-from accord.tables import Table
 
 _FEW = 5
 
@@ -63,19 +65,23 @@ def check(
     """
     enough(runs, alpha)
     if not (isinstance(epsilon, int | float) and epsilon > 0 and isfinite(epsilon)):
-        raise QueryError(f"epsilon={epsilon!r} is not a level that an algorithm can keep. Give a positive number.")
+        raise QueryError(
+            f"epsilon={epsilon!r} is not a level that an algorithm can keep. Give a positive number."
+        )
     query = asked(algorithm, table, columns, rows)
     start = perf_counter()
     seed = secrets.randbelow(10**6) if seed is None else seed
-    with table._rows(None, query) as (source, _, _):
-        people = table._engine.rows(source, query.columns, rows)
+    with table.reader.one_row_each(query) as (source, _, _):
+        people = table.reader.engine.rows(source, query.columns, rows)
     pairs = list(_pairs(people, np.random.default_rng(seed)))
     if not pairs:
         raise QueryError("the table has no rows. Check the algorithm on a few people at least.")
     seen = [_kept(query, table, people, epsilon, np.random.default_rng(seed))]
     for pair in pairs:
         for way, found, said in _looked(algorithm, pair, epsilon, runs, alpha / len(pairs)):
-            seen.append(Seen(way, query.name, pair.name, "add-remove", f"{epsilon:g}", float(epsilon), found, said))
+            seen.append(
+                Seen(way, query.name, pair.name, "add-remove", f"{epsilon:g}", float(epsilon), found, said)
+            )
         progress(pair.name)
     return Audit(gathered(seen), seed, runs, alpha, len(pairs), perf_counter() - start)
 
@@ -93,7 +99,10 @@ def _pairs(people: Any, rng: np.random.Generator) -> Iterator[_Pair]:
     size = _size(people)
     ones = {"any row": int(rng.integers(size))} if size else {}
     for name, column in _columns(people):
-        ones[f"largest {name}"], ones[f"smallest {name}"] = int(np.nanargmax(column)), int(np.nanargmin(column))
+        ones[f"largest {name}"], ones[f"smallest {name}"] = (
+            int(np.nanargmax(column)),
+            int(np.nanargmin(column)),
+        )
     for who, k in ones.items():
         others = np.delete(np.arange(size), k)
         few = rng.choice(others, min(_FEW, others.size), replace=False) if others.size else others
@@ -104,7 +113,9 @@ def _pairs(people: Any, rng: np.random.Generator) -> Iterator[_Pair]:
     for name, _ in _columns(people):
         low, high = ones[f"smallest {name}"], ones[f"largest {name}"]
         yield _Pair(
-            f"largest {name}, with 20 of the smallest", _of(people, [low] * 20), _of(people, [low] * 20 + [high])
+            f"largest {name}, with 20 of the smallest",
+            _of(people, [low] * 20),
+            _of(people, [low] * 20 + [high]),
         )
 
 
@@ -134,22 +145,27 @@ def _of(people: Any, which: Any) -> Any:
 
 
 def _kept(query: Algorithm, table: Table, people: Any, epsilon: float, rng: np.random.Generator) -> Seen:
-    """Who gets to be seen: with the random words given, those whose own is below their chance, and no others."""
+    """Who gets to be seen: with the random words given, only those whose own is below their chance."""
     chances = [SURE // 4, SURE // 2, SURE]
     spec = table.spec()
-    if not table.lends or not spec.micro.size:
-        raise QueryError("the table cannot be sampled. Check the algorithm on a file, a data frame or arrays.")
+    if not table.reader.lends or not spec.micro.size:
+        raise QueryError(
+            "the table cannot be sampled. Check the algorithm on a file, a data frame or arrays."
+        )
     keep = np.array([chances[k % 3] for k in range(spec.micro.size)], dtype=np.uint64)
     size = _size(people)
     words = rng.integers(0, SURE, size, dtype=np.uint64)
-    seen = table._sampled(query, None, keep, Words(words))
+    seen = table.reader.rows(query, None, keep, Words(words))
     micro = dict(zip(spec.micro.tolist(), keep.tolist(), strict=True))
-    with table._rows(None, query) as (source, how, _):
-        levels = table._engine.fetch(f"SELECT {how.expression} AS level FROM {source} AS people")["level"]
-    each = [micro.get(int(m), 0) for m in how.decode(levels, np.ones(size, dtype=np.int64))]
+    with table.reader.one_row_each(query) as (source, level_reader, _):
+        told = f"SELECT {level_reader.expression} AS level FROM {source} AS people"
+        levels = level_reader.decode(table.reader.engine.fetch(told)["level"], np.ones(size, dtype=np.int64))
+    each = [micro.get(int(level), 0) for level in levels]
     right = _same(seen, _of(people, np.flatnonzero(words < np.array(each, dtype=np.uint64))))
     said = "" if right else "others are kept than those whose word says so"
-    return Seen("replay", query.name, "who is kept", table.neighbors, f"{epsilon:g}", 0.0, 0.0 if right else inf, said)
+    return Seen(
+        "replay", query.name, "who is kept", table.neighbors, f"{epsilon:g}", 0.0, 0.0 if right else inf, said
+    )
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -164,7 +180,9 @@ def _looked(
     if "noise" in inspect.signature(algorithm).parameters:
         with suppress(Adaptive):  # which only the empirical way can look at
             yield ("replay", *_drawn(algorithm, pair, epsilon))
-    here, there = ([_told(algorithm, rows, epsilon) for _ in range(runs)] for rows in (pair.without, pair.with_one))
+    here, there = (
+        [_told(algorithm, rows, epsilon) for _ in range(runs)] for rows in (pair.without, pair.with_one)
+    )
     yield "empirical", empirical.apart(here, there, alpha), f"{runs:,} runs of each{_reason(here, there)}"
 
 
@@ -206,5 +224,6 @@ def _drawn(algorithm: Callable[..., Any], pair: _Pair, epsilon: float) -> tuple[
     except Exception as fault:
         return (
             inf,
-            f"the replay fails ({type(fault).__name__}): draws are added to whole numbers, and scales are fractions",
+            f"the replay fails ({type(fault).__name__}): draws are added to whole numbers, and scales are "
+            "fractions",
         )

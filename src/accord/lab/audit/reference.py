@@ -213,7 +213,7 @@ def grid(question: Question) -> Grid:
         return Grid(Fraction(0), Fraction(question["max"]), Fraction(1), 0)
     (low, high), step, missing = question["bounds"], question.get("step"), question.get("missing", "middle")
     kind = datetime if isinstance(low, datetime) else date if isinstance(low, date) else float
-    points = 2**20 if question["statistic"] in ("mean", "sum") else 2**16
+    points = 2**20 if question["statistic"] in ("mean", "sum", "variance") else 2**16
     exact: Any = decimal if kind is float else since_1970
     low, high = exact(low), exact(high)
     if step is None:
@@ -503,6 +503,11 @@ def _added(
         return [(0, 2 * k - span), (1, span)] if stays else [(0, k), (1, span - k)]
     if k is None:
         return []
+    if statistic == "variance" and not each:
+        span = grid(question).cells
+        if not partly and neighbors == "replace":
+            return [(0, 2 * span * (2 * k - span)), (1, (2 * k - span) ** 2)]
+        return [(0, k**2), (1, 2 * k * (span - k)), (2, (span - k) ** 2)]
     return [(0, k)] if (additive or statistic == "count") and not each else [(k, 1)]
 
 
@@ -533,7 +538,8 @@ def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Questi
 def times(question: Question, neighbors: str = "replace") -> int:
     """How often a person may count in an answer: twice where they may move between private groups.
 
-    With a condition alone they stay for sums, and means and quantiles bear at one charge that they come or go.
+    With a condition alone they stay for sums, and means and quantiles bear at one charge that they come or
+    go.
     """
     one = ("mean", "sum", "rows", "median", "quantile", "min", "max")
     stays = "by" not in question and question["statistic"] in one

@@ -1,7 +1,9 @@
-"""The replay: neighbors of real tables through the real engine, with the noise frozen. Integers and scores move by at most the charge, and nothing else moves.
+"""The replay: neighbors of real tables through the real engine, with the noise frozen. Integers and scores
+move by at most the charge, and nothing else moves.
 
-People are the first of the bundled table, with levels that are awkward on purpose; who changes, and into what, is partly the worst that can be thought of (ends of the
-bounds, far beyond them, missing, infinite, between two points of the grid, into another group, many rows) and partly drawn at random, anew in each audit.
+People are the first of the bundled table, with levels that are awkward on purpose; who changes, and into
+what, is partly the worst that can be thought of (ends of the bounds, far beyond them, missing, infinite,
+between two points of the grid, into another group, many rows) and partly drawn at random, anew in each audit.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from accord import release
 from accord.budget import PUBLIC, to_micro
 from accord.lab.audit.cases import (
     REAL,
     Person,
     Row,
     Statistic,
+    chances,
     cut,
+    keeping,
     plans,
     promised,
     real_people,
@@ -29,6 +32,8 @@ from accord.lab.audit.cases import (
 from accord.lab.audit.exact import Worst, compared, drawn, failing
 from accord.lab.audit.laws import SURE, Law, Leak, Tap, frozen
 from accord.planning import Plan
+from accord.relation import ADD_REMOVE
+from accord.release.release import summaries
 from accord.spec import Spec
 
 _PEOPLE, _LARGE = 40, 700.0
@@ -54,7 +59,12 @@ class _Tables:
     """Neighbors of one table."""
 
     def __init__(
-        self, statistic: Statistic, neighbors: str, levels: tuple[str, ...], user: bool, rng: np.random.Generator
+        self,
+        statistic: Statistic,
+        neighbors: str,
+        levels: tuple[str, ...],
+        user: bool,
+        rng: np.random.Generator,
     ) -> None:
         if neighbors == "add-remove":
             levels = (*levels, _UNEXPECTED)
@@ -83,7 +93,7 @@ class _Tables:
         self.read: dict[Any, Any] = {}
 
     def _people(self, k: int, number: int) -> list[Person | None]:
-        """What one person may be: as they are or not there, the worst that can be thought of, and at random."""
+        """What one person may be: as they are or absent, the worst that can be thought of, and at random."""
         rng, (low, high) = self.rng, REAL.bounds
         rows = [
             Row(-1e308, low, 1, 1),
@@ -109,22 +119,23 @@ class _Tables:
                 account = Worst(plan, raw, most)
                 found = [self._law(plan, which) for which in self.versions[raw]]
                 pairs = (
-                    zip(found[:1] * (len(found) - 1), found[1:], strict=True) if self.roster else combinations(found, 2)
+                    zip(found[:1] * (len(found) - 1), found[1:], strict=True)
+                    if self.roster
+                    else combinations(found, 2)
                 )
                 for one, other in pairs:
                     lost, said = compared(one, other, partial(str, "one person's change"))
-                    if plan.calibration.keep is not None and lost < inf:
+                    if keeping(plan) is not None and lost < inf:
                         lost = amplified(plan, raw, float(lost))
                     account.see(lost, said, ())
                 yield account
 
     def _law(self, plan: Plan, which: int) -> Law | Leak:
-        way = release._mechanism(plan).way(release._inner(plan.query))
-        kept = plan.calibration.keep > 0 if way.by_row else np.zeros(0, dtype=bool)
-        key = which, plan.query, way.by_cell, kept.tobytes()
+        kept = tuple(chance > 0 for chance in chances(plan).values()) if plan.method.keeps_rows else ()
+        key = which, plan.query, plan.method.needs_cells, kept
         try:
             if key not in self.read:
-                self.read[key] = release._read(self.table(which), plan, noise=Tap())
+                self.read[key] = summaries(self.table(which).reader, plan, Tap())
             law, tap = frozen(partial(drawn, plan, self.read[key]))
             _refuse_chances(plan, tap)
             return law
@@ -136,9 +147,9 @@ class _Tables:
 
 def _refuse_chances(plan: Plan, tap: Tap) -> None:
     """Nobody is kept by another chance than their level's."""
-    if plan.calibration.keep is None:
+    if keeping(plan) is None:
         return
-    allowed = dict(zip(plan.calibration.keep.tolist(), plan.spec.people.tolist(), strict=True))
+    allowed = dict(zip(chances(plan).values(), plan.spec.people.tolist(), strict=True))
     asked: dict[int, int] = {}
     for chance, _ in tap.coins:
         asked[chance] = asked.get(chance, 0) + 1
@@ -147,18 +158,18 @@ def _refuse_chances(plan: Plan, tap: Tap) -> None:
 
 
 def amplified(plan: Plan, raw: str, inner: float) -> float:
-    """What keeping people at random makes of the loss of those who are kept, by the proof in mechanisms/sample.py.
+    """What keeping people at random makes of the loss of those who are kept, by the proof in
+    mechanisms/sample.py.
 
-    A loss d between two values is made of what is above and what is below the law without the person, a and d − a, neither more than s. Where people move
-    between groups, it is made of going and coming.
+    A loss d between two values is made of what is above and what is below the law without the person, a and d
+    − a, neither more than s. Where people move between groups, it is made of going and coming.
     """
-    t = plan.calibration.t
-    chances = dict(zip(plan.spec.micro.tolist(), plan.calibration.keep.tolist(), strict=True))
-    pi = chances.get(int(to_micro(float(raw))), 0) / SURE
+    sampled = keeping(plan)
+    assert sampled is not None
+    t, pi = sampled.t, chances(plan).get(int(to_micro(float(raw))), 0) / SURE
     if t == PUBLIC or pi == 0:
         return inner
-    assert t is not None
-    alone = plan.calibration.neighbors == "add-remove"
+    alone = plan.target.relation == ADD_REMOVE
     if alone and plan.times == 1:
         return _mixed(pi, inner)
     s = t / 10**6 if alone else t / 10**6 / 2

@@ -36,7 +36,7 @@ ALPHA = 1e-4
 _BASICS, PROGRAMS, _COMBINATIONS = "basics", "programs", "combinations"
 _PARTS = 50
 """Of all combinations that are offered, each a part of a deep audit."""
-_WORLDS, _BATCHES = 8, 3
+WORLDS, BATCHES = 8, 3
 """Programs that are tried in one part of an audit, and such parts."""
 _FEWEST = 100
 _FEWER = 20
@@ -78,14 +78,16 @@ def run(
 
     Args:
         mechanisms: names of `accord mechanisms`.
-        statistics: such as "mean", "mean where", "median by"; "mean" alone is all three. "basics" is what they have in common: noise, books, order, decisions.
-            "programs" are whole programs, which show all that they show.
+        statistics: such as "mean", "mean where", "median by"; "mean" alone is all three. "basics" is what
+            they have in common: noise, books, order, decisions. "programs" are whole programs, which show all
+            that they show.
         runs: releases of each of two tables for the empirical way; 0: without it.
         alpha: the probability that a sound library fails by the empirical way, over the whole audit.
-        seed: decides which neighbors and programs are drawn; others each time if it is not given. Releases have no seed.
+        seed: decides which neighbors and programs are drawn; others each time if it is not given. Releases
+            have no seed.
         jobs: processes; as many as there are cores if it is not given. 1: this process, but for programs.
-        deep: for how many more seconds further programs are tried, first of all one for every combination that is offered; inf: until Ctrl-C, which then ends the
-            audit and not the caller.
+        deep: for how many more seconds further programs are tried, first of all one for every combination
+            that is offered; inf: until Ctrl-C, which then ends the audit and not the caller.
         progress: is told the name of each part when it is done.
         planned: is told how many parts there are.
     """
@@ -96,7 +98,7 @@ def run(
     if workers < 1:
         raise AccordError(f"jobs={workers} cannot work. Give at least 1.")
     seed = secrets.randbelow(10**6) if seed is None else seed
-    looks = _looks([s for s in asked if s in STATISTICS], names) if runs else 0
+    looks = looks_of([s for s in asked if s in STATISTICS], names) if runs else 0
     tasks = [
         Job(s, n, tuple(names), runs, alpha, looks, seed)
         for s in asked
@@ -105,9 +107,11 @@ def run(
     ]
     skipped = [] if mechanisms or statistics or deep else _left_out(tasks, seed)
     tasks = [job for job in tasks if job not in skipped]
-    tasks.sort(key=lambda job: (job.statistic != _BASICS, "regression" not in job.statistic))  # the longest first
-    batches = (Job(PROGRAMS, "", (), 0, alpha, 0, seed + k * _WORLDS) for k in count())
-    tried = list(islice(batches, _BATCHES)) if PROGRAMS in asked else []
+    tasks.sort(
+        key=lambda job: (job.statistic != _BASICS, "regression" not in job.statistic)
+    )  # the longest first
+    batches = (Job(PROGRAMS, "", (), 0, alpha, 0, seed + k * WORLDS) for k in count())
+    tried = list(islice(batches, BATCHES)) if PROGRAMS in asked else []
     planned(len(tasks) + len(tried))
     start = perf_counter()
     seen: list[Seen] = []
@@ -132,7 +136,9 @@ def run(
         if not deep:
             raise
     if mechanisms and not {s.mechanism for s in seen} & set(names):
-        raise AccordError(f"{' and '.join(names)} answer none of {', '.join(asked)}. See 'accord mechanisms'.")
+        raise AccordError(
+            f"{' and '.join(names)} answer none of {', '.join(asked)}. See 'accord mechanisms'."
+        )
     unseen = (
         *_unseen(asked, names, runs, sum(s.way == "program" for s in seen)),
         *(
@@ -145,7 +151,9 @@ def run(
 
 
 def _left_out(tasks: list[Job], seed: int) -> list[Job]:
-    """Half of the questions about parts of the people, others with every seed, so that a look at everything takes about two minutes."""
+    """Half of the questions about parts of the people, others with every seed, so that a look at everything
+    takes about two minutes.
+    """
     parts = [job for job in tasks if job.statistic.endswith((" where", " by"))]
     drawn = np.random.default_rng([seed, crc32(b"left out")]).permutation(len(parts))
     return [parts[k] for k in sorted(drawn[: len(parts) // 2].tolist())]
@@ -154,7 +162,9 @@ def _left_out(tasks: list[Job], seed: int) -> list[Job]:
 def enough(runs: int, alpha: float) -> None:
     """Refuse what cannot show anything."""
     if runs < _FEWEST:
-        raise AccordError(f"runs={runs} shows nothing. Give at least {_FEWEST}; 10,000 shows four fifths of ε = 1.")
+        raise AccordError(
+            f"runs={runs} shows nothing. Give at least {_FEWEST}; 10,000 shows four fifths of ε = 1."
+        )
     if not 0 < alpha < 1:
         raise AccordError(f"alpha={alpha} is not a probability. Give one between 0 and 1, such as {ALPHA}.")
 
@@ -163,7 +173,7 @@ def look(job: Job) -> list[Seen]:
     """All that one job sees."""
     rng = np.random.default_rng([job.seed, crc32(job.name.encode())])
     if job.statistic == PROGRAMS:
-        return [_tried(_world(k)) for k in range(job.seed, job.seed + _WORLDS)]
+        return [_tried(_world(k)) for k in range(job.seed, job.seed + WORLDS)]
     if job.statistic == _COMBINATIONS:
         return [_tried(world) for world in combinations.worlds(job.seed, job.part, _PARTS)]
     if job.statistic == _BASICS:
@@ -173,16 +183,18 @@ def look(job: Job) -> list[Seen]:
 
 def _looked(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
     accounts = list(exact.examine(STATISTICS[job.statistic], job.neighbors, job.mechanisms))
-    yield from (_seen("exact", job, account) for account in accounts)
+    yield from (seen_by("exact", job, account) for account in accounts)
     yield from at_random(job, accounts, rng)
     for account in basics.decisions(STATISTICS[job.statistic], job.neighbors):
-        yield _seen("replay", job, account, mechanism="auto")
+        yield seen_by("replay", job, account, mechanism="auto")
 
 
 def at_random(job: Job, accounts: Sequence[exact.Worst], rng: np.random.Generator) -> Iterator[Seen]:
-    """The ways that come out differently each time: the replay, and of the pairs that the exact way found, the empirical way."""
+    """The ways that come out differently each time: the replay, and of the pairs that the exact way found,
+    the empirical way.
+    """
     for account in replay.examine(STATISTICS[job.statistic], job.neighbors, job.mechanisms, rng):
-        yield _seen("replay", job, account)
+        yield seen_by("replay", job, account)
     if not job.runs:
         return
     worst: dict[tuple[str, str], exact.Worst] = {}
@@ -193,7 +205,7 @@ def at_random(job: Job, accounts: Sequence[exact.Worst], rng: np.random.Generato
         if shown and (key not in worst or account.near > worst[key].near):
             worst[key] = account
     for account in worst.values():
-        yield _seen("empirical", job, _measured(job, account))
+        yield seen_by("empirical", job, _measured(job, account))
 
 
 def _measured(job: Job, account: exact.Worst) -> exact.Worst:
@@ -219,7 +231,9 @@ def _basics(job: Job, rng: np.random.Generator) -> Iterator[Seen]:
     if "sample" in job.mechanisms:
         parts.append(("who is kept", None, basics.kept(rng)))
     for name, mechanism, accounts in parts:
-        yield from _or_fails((_seen("replay", job, a, mechanism, name) for a in accounts), mechanism or "any", name)
+        yield from _or_fails(
+            (seen_by("replay", job, a, mechanism, name) for a in accounts), mechanism or "any", name
+        )
 
 
 def _or_fails(seen: Iterator[Seen], mechanism: str, statistic: str) -> Iterator[Seen]:
@@ -245,8 +259,13 @@ def _tried(world: programs.World) -> Seen:
 
 def _unseen(asked: Sequence[str], mechanisms: Sequence[str], runs: int, tried: int) -> Iterator[str]:
     """What was not looked at, in sentences."""
-    yield "how long anything takes; who holds a ledger's key; levels that depend on values (docs/guarantees.md)"
-    yield "Spark and PostgreSQL: that their integers are those of the embedded engine is a matter of accord's tests"
+    yield (
+        "how long anything takes; who holds a ledger's key; levels that depend on values (docs/guarantees.md)"
+    )
+    yield (
+        "Spark and PostgreSQL: that their integers are those of the embedded engine is a matter of "
+        "accord's tests"
+    )
     yield "tables of more than a few people, of which the proofs speak"
     if len(mechanisms) < len(ALL):
         yield f"the mechanisms {', '.join(m.name for m in ALL if m.name not in mechanisms)}"
@@ -262,7 +281,9 @@ def _unseen(asked: Sequence[str], mechanisms: Sequence[str], runs: int, tried: i
         yield "real noise, many times (--runs 10000)"
 
 
-def _seen(way: str, job: Job, account: exact.Worst, mechanism: str | None = None, statistic: str | None = None) -> Seen:
+def seen_by(
+    way: str, job: Job, account: exact.Worst, mechanism: str | None = None, statistic: str | None = None
+) -> Seen:
     return Seen(
         way,
         mechanism or account.plan.mechanism,
@@ -279,9 +300,13 @@ def _asked(statistics: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     others = (_BASICS, PROGRAMS)
     for name in statistics or (*STATISTICS, *others):
-        matching = [s.name for s in STATISTICS.values() if name in (s.name, s.base)] + [s for s in others if s == name]
+        matching = [s.name for s in STATISTICS.values() if name in (s.name, s.base)] + [
+            s for s in others if s == name
+        ]
         if not matching:
-            raise AccordError(f"there is no statistic {name!r} to audit: {did_you_mean(name, (*STATISTICS, *others))}")
+            raise AccordError(
+                f"there is no statistic {name!r} to audit: {did_you_mean(name, (*STATISTICS, *others))}"
+            )
         found |= dict.fromkeys(matching)
     return list(found)
 
@@ -293,7 +318,7 @@ def _named(given: Sequence[str], known: Sequence[str], what: str) -> list[str]:
     return list(given) or list(known)
 
 
-def _looks(statistics: Sequence[str], mechanisms: Sequence[str]) -> int:
+def looks_of(statistics: Sequence[str], mechanisms: Sequence[str]) -> int:
     """The most lower bounds that there can be: two directions are one look, whose α they share."""
     levels = sum(len(peoples(STATISTICS[s])[0].levels) for s in statistics)
     return levels * len(mechanisms) * len(NEIGHBORS)

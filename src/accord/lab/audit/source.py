@@ -1,10 +1,13 @@
 """Where the noise comes from: every draw asks the operating system, for itself.
 
-The code of the noise is copied with another source of random integers (given.py), so that a release that goes on meanwhile keeps its own. Looked at are
+The code of the noise is copied with another source of random integers (given.py), so that a release that goes
+on meanwhile keeps its own. Looked at are
 
-    the source     what the code calls `secrets` is Python's own, and ends in the operating system, in every call of every kind of draw;
-    independence   draws one after another ask what each asks alone, and give what each gives alone. So they are functions of different random integers:
-                   nothing is kept from one for the next, for another thread, or for a child process that begins with all that its parent has.
+    the source     what the code calls `secrets` is Python's own, and ends in the operating system, in every
+                   call of every kind of draw;
+    independence   draws one after another ask what each asks alone, and give what each gives alone. So they
+                   are functions of different random integers: nothing is kept from one for the next, for
+                   another thread, or for a child process that begins with all that its parent has.
 """
 
 from __future__ import annotations
@@ -18,17 +21,19 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
+from importlib import import_module
 from math import exp, inf, log
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
-from accord import release
 from accord.lab.audit.findings import Seen
 from accord.lab.audit.given import ENDS, NEGLIGIBLE, Given, Other, Recorded, law_of
 
-_COIN = "_exp_coin"
+_RELEASING = import_module("accord.release.release")
+"""Where releases take their noise from."""
+_COIN = "exp_coin"
 _CALLS = 50
 _SHORT, _LONG, _PAIRS = 40, 2_000, 1_500
 _SLACK = 1e-12
@@ -39,11 +44,13 @@ Draw = Callable[[Any], Any]
 
 def secure() -> Any:
     """The noise of releases."""
-    return vars(release)["SECURE"]
+    return vars(_RELEASING)["SECURE"]
 
 
 class Copy:
-    """A noise whose code asks another source in the place of `secrets`; and `coin` in the place of its coin, if it has one."""
+    """A noise whose code asks another source in the place of `secrets`; and `coin` in the place of its coin,
+    if it has one.
+    """
 
     def __init__(self, source: Any, coin: Callable[[int, int], bool] | None = None) -> None:
         self._noise, self._source, self._coin = secure(), source, coin
@@ -77,18 +84,26 @@ def following(given: Given) -> Copy:
 
 
 def _with(function: FunctionType, names: dict[str, Any]) -> FunctionType:
-    return FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
+    return FunctionType(
+        function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+    )
 
 
 def sources(rng: np.random.Generator) -> Iterator[Seen]:
     """Whether every draw asks the operating system, and for itself."""
     own = random.Random(int(rng.integers(2**63)))
     kinds = _kinds(own)
-    yield _seen("secrets", _impostor())
+    yield _seen("secrets", impostor())
     for name, draws in kinds.items():
-        for part in (partial(_unasked, draws, own), partial(_elsewhere, draws, own), partial(_shared, draws[0])):
+        for part in (
+            partial(_unasked, draws, own),
+            partial(_elsewhere, draws, own),
+            partial(shared, draws[0]),
+        ):
             yield from or_fails(name, lambda name=name, part=part: _seen(name, part()))  # type: ignore[misc]
-    yield from or_fails("draws one after another", lambda: _seen("draws one after another", _kept(kinds, own)))
+    yield from or_fails(
+        "draws one after another", lambda: _seen("draws one after another", _kept(kinds, own))
+    )
     yield from _joint(own)
 
 
@@ -106,13 +121,20 @@ def _seen(name: str, said: str) -> Seen:
 
 def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
     """Draws of every kind, some with numbers that are drawn anew in each audit."""
-    scales = [Fraction(1000), Fraction(rng.randrange(1, 50), rng.randrange(1, 50)), Fraction(rng.randrange(1, 10**12))]
-    choices = [([0, -1, -3], 2), ([rng.randrange(-500, 0) for _ in range(rng.randrange(1, 9))], rng.randrange(1, 200))]
+    scales = [
+        Fraction(1000),
+        Fraction(rng.randrange(1, 50), rng.randrange(1, 50)),
+        Fraction(rng.randrange(1, 10**12)),
+    ]
+    choices = [
+        ([0, -1, -3], 2),
+        ([rng.randrange(-500, 0) for _ in range(rng.randrange(1, 9))], rng.randrange(1, 200)),
+    ]
     chances = [[2**62] * 3, [rng.randrange(2**63 + 1) for _ in range(rng.randrange(1, 9))]]
     counts = [3, rng.randrange(1, 9)]
     return {
         "Laplace": [lambda noise, s=s: noise.laplace(s) for s in scales],  # type: ignore[misc]
-        "choice": [lambda noise, c=c: noise.choose(np.array(c[0]), c[1]) for c in choices],  # type: ignore[misc]
+        "choice": [partial(_choice, scores, scale) for scores, scale in choices],
         "keeping people": [
             lambda noise, c=c: noise.keep(np.array(c, dtype=np.uint64)).tolist()  # type: ignore[misc]
             for c in chances
@@ -121,27 +143,37 @@ def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
     }
 
 
-# ---- the operating system --------------------------------------------------------------------------------------------
+# ---- the operating system ----------------------------------------------------------------------------------
 
 
-def _impostor() -> str:
-    """What is wrong with what the noise calls `secrets`; nothing, if it is Python's own and that is as Python made it."""
+def impostor() -> str:
+    """What is wrong with what the noise calls `secrets`; nothing, if it is Python's own and that is as Python
+    made it.
+    """
     for name in ("laplace", "choose", "keep", "words"):
         function = getattr(getattr(secure(), name), "__func__", None)
-        if "secrets" in getattr(function, "__globals__", {}) and function.__globals__["secrets"] is not secrets:  # type: ignore[union-attr]
+        if getattr(function, "__globals__", {}).get("secrets", secrets) is not secrets:
             return "what it calls secrets is another module"
     generator = vars(secrets)["_sysrand"]
     own = {secrets: (secrets.randbelow, secrets.token_bytes), random: vars(random.SystemRandom).values()}
-    written = all(getattr(f, "__globals__", vars(m)) is vars(m) for m, functions in own.items() for f in functions)
-    if type(generator) is not random.SystemRandom or any(map(callable, vars(generator).values())) or not written:
+    written = all(
+        getattr(f, "__globals__", vars(m)) is vars(m) for m, functions in own.items() for f in functions
+    )
+    if (
+        type(generator) is not random.SystemRandom
+        or any(map(callable, vars(generator).values()))
+        or not written
+    ):
         return "the generator of secrets is not the operating system's"
     if secrets.randbits != generator.getrandbits:
         return "the bits of secrets are not the operating system's"
-    builtin = isinstance(os.urandom, BuiltinFunctionType) and vars(sys.modules[os.name])["urandom"] is os.urandom
+    builtin = (
+        isinstance(os.urandom, BuiltinFunctionType) and vars(sys.modules[os.name])["urandom"] is os.urandom
+    )
     return "" if builtin and vars(random)["_urandom"] is os.urandom else "os.urandom is another function"
 
 
-class _System:
+class System:
     """Stands in for `secrets`: its own code, down to the operating system, whose bytes are counted."""
 
     def __init__(self) -> None:
@@ -154,7 +186,9 @@ class _System:
         generator = type("Counted", (random.SystemRandom,), own)()
         names = {**vars(secrets), "_sysrand": generator}
         self.randbits = generator.getrandbits
-        self.randbelow, self.token_bytes = (_with(vars(secrets)[name], names) for name in ("randbelow", "token_bytes"))
+        self.randbelow, self.token_bytes = (
+            _with(vars(secrets)[name], names) for name in ("randbelow", "token_bytes")
+        )
 
     def urandom(self, size: int) -> bytes:
         self.bytes += size
@@ -171,7 +205,7 @@ def _unasked(draws: list[Draw], rng: random.Random) -> str:
         draw(Copy(record))
         if not given.next and not record.record:
             return _UNASKED
-        source = _System()
+        source = System()
         noise = Copy(source)
         for _ in range(_CALLS):
             before = source.bytes
@@ -195,7 +229,7 @@ def _elsewhere(draws: list[Draw], rng: random.Random) -> str:
     return ""
 
 
-# ---- one draw and another --------------------------------------------------------------------------------------------
+# ---- one draw and another ----------------------------------------------------------------------------------
 
 
 def _kept(kinds: dict[str, list[Draw]], rng: random.Random) -> str:
@@ -228,7 +262,9 @@ def _alone(draw: Draw, drawn: Any, record: list[tuple[Any, Any]], rng: random.Ra
 
 
 class _Meeting(Recorded):
-    """Stands in for `secrets`: whoever asks first waits a while for the other, so that two draws are under way at once."""
+    """Stands in for `secrets`: whoever asks first waits a while for the other, so that two draws are under
+    way at once.
+    """
 
     def __init__(self) -> None:
         super().__init__(random.Random(0))
@@ -243,7 +279,7 @@ class _Meeting(Recorded):
         return super()._give(question, fresh)
 
 
-def _shared(draw: Draw) -> str:
+def shared(draw: Draw) -> str:
     """Both of two threads that draw at once ask for themselves."""
     source = _Meeting()
     noise, done = Copy(source), []
@@ -271,8 +307,17 @@ def _joint(rng: random.Random) -> Iterator[Seen]:
         yield from or_fails(f"{first[0]}, then {then[0]}", partial(_factorised, first, then))
 
 
+def _choice(scores: list[int], scale: int, noise: Any) -> Any:
+    return noise.choose(np.array(scores), scale)
+
+
+def _drawn(draw: Draw, noise_of: Callable[[Any], Any], given: Any) -> Any:
+    return draw(noise_of(given))
+
+
 def _factorised(first: tuple[str, Draw], then: tuple[str, Draw]) -> Seen:
-    (law, less), (law_after, less_after) = (law_of(lambda g, d=d: d(following(g))) for _, d in (first, then))  # type: ignore[misc]
+    draws = [draw for _, draw in (first, then)]
+    (law, less), (law_after, less_after) = (law_of(partial(_drawn, draw, following)) for draw in draws)
     both, rest = law_of(lambda given: _two(following(given), first[1], then[1]), _PAIRS)
     found = 0.0
     for (x, y), p in both.items():

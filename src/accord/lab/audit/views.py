@@ -28,17 +28,26 @@ _VIOLATED = "#B00020"
 _COLOURS = {"exact": CHOSEN, "replay": LEVEL, "program": "#CC79A7", "empirical": "#009E73"}
 _HEAD = ("mechanism", "statistic", "neighbors", "level", *WAYS)
 _TOLD = {
-    "exact": "Every table on a tiny domain (two or three people, a few values, missing ones among them), every neighbor and every output: the largest |log ratio| of probabilities, reckoned, not estimated.",
-    "replay": "Neighbors of people of the bundled table through the real engine, with the noise frozen: by how much the integers and scores behind an answer move, against the noise that each of them gets; nothing else may move.",
-    "program": "Random programs on random tables, through the library and the command line, in two worlds that differ in one person, with the noise recorded: whatever they show is the same, and what noise was added to moves by no more than that person is charged.",
-    "empirical": "Many releases with real noise on the neighbors that the exact way found to be worst: a loss that they surely show, which is below the true one.",
+    "exact": "Every table on a tiny domain (two or three people, a few values, missing ones among them), "
+    "every neighbor and every output: the largest |log ratio| of probabilities, reckoned, not "
+    "estimated.",
+    "replay": "Neighbors of people of the bundled table through the real engine, with the noise frozen: by "
+    "how much the integers and scores behind an answer move, against the noise that each of them "
+    "gets; nothing else may move.",
+    "program": "Random programs on random tables, through the library and the command line, in two worlds "
+    "that differ in one person, with the noise recorded: whatever they show is the same, and what "
+    "noise was added to moves by no more than that person is charged.",
+    "empirical": "Many releases with real noise on the neighbors that the exact way found to be worst: a "
+    "loss that they surely show, which is below the true one.",
 }
 
 
 def verdict(found: Audit) -> str:
     """In a sentence."""
     ways = sorted({way for f in found.findings for way in f.looks}, key=WAYS.index)
-    looked = f"{len(found.findings):,} promises were looked at by {_listed([f'the {way} way' for way in ways])}"
+    looked = (
+        f"{len(found.findings):,} promises were looked at by {_listed([f'the {way} way' for way in ways])}"
+    )
     if found.passed:
         return f"Passed: nobody was seen to lose more than they were promised. {looked}."
     return f"VIOLATED: {len(found.violations)} of {len(found.findings):,} promises are broken. {looked}."
@@ -49,7 +58,10 @@ def terms(found: Audit) -> str:
     told = f"accord {accord.__version__}; {found.seconds:.0f} s; seed {found.seed} for neighbors and programs"
     if not found.runs:
         return f"{told}; without the empirical way (--runs 10000)"
-    return f"{told}; {found.runs:,} releases of each table (a twentieth of that where each reads it anew), α = {found.alpha:g} in all, shared among {found.looks:,} looks"
+    return (
+        f"{told}; {found.runs:,} releases of each table (a twentieth of that where each reads it anew), α = "
+        f"{found.alpha:g} in all, shared among {found.looks:,} looks"
+    )
 
 
 def view(found: Audit) -> Any:
@@ -59,13 +71,17 @@ def view(found: Audit) -> Any:
         grid.add_column(name, overflow="fold")
     shown = found.findings[: max(_SHOWN, len(found.violations))]
     for finding in shown:
-        cells = [Text(_cell(look), style="bold red" if look and look.violated else "") for look in _looks(finding)]
+        cells = [
+            Text(_cell(look), style="bold red" if look and look.violated else "") for look in _looks(finding)
+        ]
         grid.add_row(finding.mechanism, finding.statistic, finding.neighbors, finding.level, *cells)
     parts: list[Any] = [Text(verdict(found), style="bold" if found.passed else "bold red"), ""]
     parts += [Text(text) for text in _problems(found)]
     parts += [Text("ε lost of ε promised, worst first:", style="dim"), grid]
     if len(shown) < len(found.findings):
-        parts.append(Text(f"… and {len(found.findings) - len(shown):,} more: --json, or --html FILE", style="dim"))
+        parts.append(
+            Text(f"… and {len(found.findings) - len(shown):,} more: --json, or --html FILE", style="dim")
+        )
     parts += ["", Text(terms(found), style="dim")]
     parts += [Text(f"not looked at: {text}", style="dim") for text in found.unseen]
     return Group(*parts)
@@ -78,7 +94,9 @@ def scripts(found: Audit) -> list[str]:
 
 def _problems(found: Audit) -> list[str]:
     return [
-        f"{f.mechanism}, {f.statistic}{f', {f.neighbors}' if f.neighbors else ''}{f', level {f.level}' if f.level else ''}: {look.way}: {look.said}"
+        f"{f.mechanism}, "
+        f"{f.statistic}{f', {f.neighbors}' if f.neighbors else ''}{f', level {f.level}' if f.level else ''}: "
+        f"{look.way}: {look.said}"
         for f in found.violations
         for look in f.violations
     ]
@@ -99,7 +117,7 @@ def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-# ---- the page --------------------------------------------------------------------------------------------------------
+# ---- the page ----------------------------------------------------------------------------------------------
 
 
 def write(found: Audit, path: Path) -> Path:
@@ -109,16 +127,20 @@ def write(found: Audit, path: Path) -> Path:
         f"<h1>{title}</h1>",
         f"<p{'' if found.passed else ' class=no'}><b>{escape(verdict(found))}</b></p>",
         f"<p>{datetime.now(UTC):%Y-%m-%d %H:%M} UTC. {escape(terms(found))}.</p>",
-        "<p>A release promises every person that what it tells about them is bounded by their charge, which is never more than the level that they chose: no output is more than "
-        "exp(charge) times as probable with their data as with other data. Each row below is one such promise; it shows how much was lost at worst, and how much was promised.</p><ul>",
+        "<p>A release promises every person that what it tells about them is bounded by their charge, which "
+        "is never more than the level that they chose: no output is more than "
+        "exp(charge) times as probable with their data as with other data. Each row below is one such "
+        "promise; it shows how much was lost at worst, and how much was promised.</p><ul>",
         *(f"<li><b>{way}</b>: {escape(text)}</li>" for way, text in _TOLD.items()),
         "</ul>",
         *(f'<p class="no">{escape(text)}</p>' for text in _problems(found)),
         "<h2>Lost against promised</h2>",
-        "<p>Every promise is a point. On the line, exactly what was promised is lost, as a mechanism should that wastes nothing; above it, more.</p>",
+        "<p>Every promise is a point. On the line, exactly what was promised is lost, as a mechanism should "
+        "that wastes nothing; above it, more.</p>",
         _scatter(found),
         "<h2>By mechanism and statistic</h2>",
-        "<p>The largest part of a promise that was seen to be lost, in percent. More than 100 is a violation.</p>",
+        "<p>The largest part of a promise that was seen to be lost, in percent. More than 100 is a "
+        "violation.</p>",
         _map(found),
         "<h2>All promises, worst first</h2>",
         *html.table(_HEAD, *_rows(found)),
@@ -145,7 +167,8 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OSError as fault:
         raise AccordError(
-            f"cannot write the page {str(path)!r} ({type(fault).__name__}). Name a file in a folder that exists."
+            f"cannot write the page {str(path)!r} ({type(fault).__name__}). Name a file in a folder that "
+            "exists."
         ) from None
 
 
@@ -160,7 +183,9 @@ def _rows(found: Audit) -> tuple[list[list[str]], list[str]]:
 def _scatter(found: Audit) -> str:
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(7.5, 5), layout="constrained")
-    looks = [look for f in found.findings for look in f.looks.values() if look.promised > 0 and look.found > 0]
+    looks = [
+        look for f in found.findings for look in f.looks.values() if look.promised > 0 and look.found > 0
+    ]
     ends = (
         min((float(look.promised) for look in looks), default=0.01) / 2,
         max((float(look.promised) for look in looks), default=1.0) * 2,
@@ -172,12 +197,19 @@ def _scatter(found: Audit) -> str:
         if points:
             axes.scatter(*zip(*points, strict=True), s=14, color=colour, alpha=0.5, linewidths=0, label=way)
     broken = [
-        (float(s.promised) or ends[0], min(float(s.found), 5 * ends[1])) for f in found.findings for s in f.violations
+        (float(s.promised) or ends[0], min(float(s.found), 5 * ends[1]))
+        for f in found.findings
+        for s in f.violations
     ]
     if broken:
         axes.scatter(*zip(*broken, strict=True), s=60, color=_VIOLATED, marker="x", label="violated")
     axes.set(
-        xscale="log", yscale="log", xlim=ends, xlabel="ε promised", ylabel="ε lost", ylim=(ends[0] / 50, 10 * ends[1])
+        xscale="log",
+        yscale="log",
+        xlim=ends,
+        xlabel="ε promised",
+        ylabel="ε lost",
+        ylim=(ends[0] / 50, 10 * ends[1]),
     )
     axes.legend(frameon=False, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
@@ -194,7 +226,9 @@ def _map(found: Audit) -> str:
             key = f.statistic, f.mechanism
             nearest[key] = max(nearest.get(key, 0.0), f.near)
     statistics = [s for s in statistics if any((s, name) in nearest for name in names)]
-    figure, axes = plt.subplots(figsize=(1.5 + 0.95 * len(names), 1.2 + 0.27 * len(statistics)), layout="constrained")
+    figure, axes = plt.subplots(
+        figsize=(1.5 + 0.95 * len(names), 1.2 + 0.27 * len(statistics)), layout="constrained"
+    )
     for y, statistic in enumerate(statistics):
         for x, name in enumerate(names):
             part = nearest.get((statistic, name))

@@ -1,7 +1,8 @@
-"""Random worlds for programs.py: tables of every form and type, levels of every kind, people with many rows and in several tables, ledgers with histories.
+"""Random worlds for programs.py: tables of every form and type, levels of every kind, people with many rows
+and in several tables, ledgers with histories.
 
-Public in a world are who is in a table (not under add-remove), everyone's id and level, and the column `p`. All else is private: a neighboring world has one
-person with other values, other rows, or without any.
+Public in a world are who is in a table (not under add-remove), everyone's id and level, and the column `p`.
+All else is private: a neighboring world has one person with other values, other rows, or without any.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from accord.lab.audit.programs import KEY, Row, Source, Step, World
+from accord.lab.audit.forms import Row, Source
+from accord.lab.audit.running import KEY, Step, World
 from accord.mechanisms import ALL
+from accord.relation import ADD_REMOVE
 
 _NEEDS = {"pandas": ("pandas",), "arrow": ("pyarrow",), "polars": ("pyarrow", "polars")}
 ALL_FORMS = ("lists", "arrays", "csv", "parquet", "relation", "pandas", "arrow", "polars")
@@ -31,7 +34,13 @@ _NUMBERS: Mapping[str, tuple[Any, ...]] = {
     "DOUBLE": (0.0, 100.0, -1e300, 1e308, 49.5, 49.99999999999999, nan, None, inf, -inf, -0.0, 5e-324),
     "FLOAT": (0.0, 100.0, 1e30, nan, None, inf, -inf, 33.5),
     "BIGINT": (0, 100, -(2**63), 2**63 - 1, None, 2**53 + 1, 7),
-    "DECIMAL(18,4)": (Decimal(0), Decimal("99.9999"), Decimal("-99999999999999.9999"), None, Decimal("0.0001")),
+    "DECIMAL(18,4)": (
+        Decimal(0),
+        Decimal("99.9999"),
+        Decimal("-99999999999999.9999"),
+        None,
+        Decimal("0.0001"),
+    ),
 }
 _TEXTS = ("a", "b", "c", "", "A", " a", "ä", "x" * 300, "'; --", "[bold]", "NaN", None)
 _DATES = (date(2020, 1, 1), date(2020, 12, 31), date(1, 1, 1), date(9999, 12, 31), None, date(1969, 12, 31))
@@ -90,12 +99,20 @@ def world(rng: np.random.Generator) -> World:
     return odd(dice, replace(made, word=word, outcome=outcome)) if made.person >= 0 else world(rng)
 
 
-# ---- tables ----------------------------------------------------------------------------------------------------------------
+# ---- tables ------------------------------------------------------------------------------------------------
 
 
 def _types(dice: Dice, form: str) -> dict[str, str]:
     number = dice.one(*_NUMBERS) if form not in ("arrays",) else dice.one("DOUBLE", "BIGINT")
-    types = {"id": "BIGINT", "e": "DOUBLE", "x": number, "z": "DOUBLE", "m": "DOUBLE", "g": "BIGINT", "p": "BIGINT"}
+    types = {
+        "id": "BIGINT",
+        "e": "DOUBLE",
+        "x": number,
+        "z": "DOUBLE",
+        "m": "DOUBLE",
+        "g": "BIGINT",
+        "p": "BIGINT",
+    }
     return types | {"c": "VARCHAR", "b": "BOOLEAN", "d": "DATE"}
 
 
@@ -144,7 +161,9 @@ def table_of(dice: Dice, form: str, size: int, user: bool, named: bool, first: i
         level: Any = dice.one(*_TIERS, None) if named else (person + 1) / 100 if many else dice.one(*_LEVELS)
         rows = []
         for k in range(1 + (dice.number(3) if user else 0)):
-            name = dice.one(f"{person}", f" {person}", f"{person}.0") if text else person  # one person all the same
+            name = (
+                dice.one(f"{person}", f" {person}", f"{person}.0") if text else person
+            )  # one person all the same
             row = {"id": name, "e": level, "p": 1 + person % 2, **_ordinary(dice, types)}
             if k and not named and dice.often(0.3) and isinstance(level, float) and level < inf:
                 row["e"] = 2 * level  # the strictest of a person's levels counts
@@ -166,7 +185,9 @@ def _other(dice: Dice, source: Source, person: int) -> tuple[Row, ...]:
     lacking = dice.one("x", *_PRIVATE) if dice.often(0.4) else None
     changed = []
     for k in range(count):
-        row = dict(own[k] if k < len(own) and dice.often(0.5) else {**own[0], **_ordinary(dice, source.types)})
+        row = dict(
+            own[k] if k < len(own) and dice.often(0.5) else {**own[0], **_ordinary(dice, source.types)}
+        )
         for column in _PRIVATE:
             if dice.often(0.8):
                 row[column] = _value(dice, column, source.types, source.form)
@@ -194,7 +215,7 @@ def _somebody(dice: Dice, *sources: Source) -> int:
     return int(dice.one(*([person for person in first.people if person not in public] or [-1])))
 
 
-# ---- programs --------------------------------------------------------------------------------------------------------------
+# ---- programs ----------------------------------------------------------------------------------------------
 
 
 def _opening(name: str, source: Source, more: str = "") -> Step:
@@ -241,15 +262,15 @@ def question(dice: Dice, user: bool, public: bool = True, single: bool = False) 
 
 def _mechanism(dice: Dice, asked: str, share: str = "1") -> str:
     """One that may answer the question, mostly; with the share that it may spend."""
-    statistic = asked.split("(")[0].removeprefix("accord.").replace("median", "quantile").replace("rows", "sum")
+    statistic = (
+        asked.split("(")[0].removeprefix("accord.").replace("median", "quantile").replace("rows", "sum")
+    )
     moving = "where=" in asked or "by=" in asked or "exclude" in asked
-    able = [
-        m.name
-        for m in ALL
-        if statistic in {kind.statistic for kind in m.answers} and ("add-remove" in m.neighbors or not moving)
-    ]
+    able = [m.name for m in ALL if statistic in m.statistics and (ADD_REMOVE in m.relations or not moving)]
     name: str = dice.one(*(m.name for m in ALL)) if dice.often(0.1) else dice.one("auto", *able)
-    t = {"sample": dice.one("", ", t='max'", ", t='mean'"), "threshold": dice.one("", ", t=0.3")}.get(name, "")
+    t = {"sample": dice.one("", ", t='max'", ", t='mean'"), "threshold": dice.one("", ", t=0.3")}.get(
+        name, ""
+    )
     return f"{name!r}, {share}{t}"
 
 
@@ -260,7 +281,9 @@ def _planned(dice: Dice, name: str, asked: str) -> Step:
 def _released(dice: Dice, name: str, asked: str, ledger: bool) -> Step:
     share = dice.one(*_SHARES) if not ledger else dice.one("0.2", "0.3700009")
     how = _mechanism(dice, asked, share)
-    return Step(f"show({name}.release({asked}, {how}{', ledger=ledger' if ledger else ''}))", name, share, ledger)
+    return Step(
+        f"show({name}.release({asked}, {how}{', ledger=ledger' if ledger else ''}))", name, share, ledger
+    )
 
 
 def _asking(dice: Dice) -> World:
@@ -268,7 +291,10 @@ def _asking(dice: Dice) -> World:
     form, user = dice.one(*FORMS), dice.often(0.5)
     source = table_of(dice, form, dice.one(3, 6, 12, 12, 12, 70), user, dice.often(0.4))
     person = _somebody(dice, source)
-    steps = [_opening("people", source), Step("show(people.spec()); show(people.columns); show(people)", "people")]
+    steps = [
+        _opening("people", source),
+        Step("show(people.spec()); show(people.columns); show(people)", "people"),
+    ]
     for _ in range(2):
         asked = question(dice, user)
         steps.append(_planned(dice, "people", asked))
@@ -283,7 +309,9 @@ def _asking(dice: Dice) -> World:
     steps.append(Step(told, "people"))
     if form in ("csv", "parquet"):
         steps += [_commanded(dice, f"people.{form}", source) for _ in range(2)]
-    return World("programs", {"people": source}, tuple(steps), person, {"people": _other(dice, source, person)})
+    return World(
+        "programs", {"people": source}, tuple(steps), person, {"people": _other(dice, source, person)}
+    )
 
 
 def _commanded(dice: Dice, path: str, source: Source) -> Step:
@@ -308,7 +336,9 @@ def _commanded(dice: Dice, path: str, source: Source) -> Step:
 
 
 def _with_ledger(dice: Dice) -> World:
-    """Two tables with some people in common, who change their levels, leave, and come back; and a ledger of all of them."""
+    """Two tables with some people in common, who change their levels, leave, and come back; and a ledger of
+    all of them.
+    """
     forms = [dice.one(*FORMS) for _ in range(3)]
     size = dice.one(4, 10)
     named = dice.often(0.4)
@@ -326,7 +356,10 @@ def _with_ledger(dice: Dice) -> World:
         Step("show(ledger.remaining(people)); show(ledger.accounts())", "people"),
     ]
     more = [
-        [Step("show(ledger.register(others, 'others'))", "others"), _released(dice, "others", asked[1], True)],
+        [
+            Step("show(ledger.register(others, 'others'))", "others"),
+            _released(dice, "others", asked[1], True),
+        ],
         [_remaining(dice, "people", question(dice, True, public=False))],
         [_released(dice, "people", asked[2], True)],
         [
@@ -340,13 +373,19 @@ def _with_ledger(dice: Dice) -> World:
     ]
     for k in dice.rng.permutation(len(more)).tolist():
         steps += more[k]
-    for name in dice.one(("later", "people"), ("later",)):  # people change their levels and leave; and are as they were
+    for name in dice.one(
+        ("later", "people"), ("later",)
+    ):  # people change their levels and leave; and are as they were
         steps.append(Step(f"show(ledger.register({name}, 'people'))", name))
         steps.append(_remaining(dice, name, question(dice, True, public=False)))
         steps.append(_released(dice, name, asked[3], True))
     steps.append(Step("show(ledger.history()); show(ledger.verify()); show(ledger.export())"))
-    steps.append(Step("show(command('ledger', 'history', 'books.db')); show(command('ledger', 'show', 'books.db'))"))
-    changed = {name: _other(dice, source, person) for name, source in sources.items() if person in source.people}
+    steps.append(
+        Step("show(command('ledger', 'history', 'books.db')); show(command('ledger', 'show', 'books.db'))")
+    )
+    changed = {
+        name: _other(dice, source, person) for name, source in sources.items() if person in source.people
+    }
     return World("programs with a ledger", sources, tuple(steps), person, changed)
 
 
@@ -362,7 +401,9 @@ def _coming_and_going(dice: Dice) -> World:
     size = dice.one(1, 4, 8, 8, 8, 70) if form not in ("pandas", "arrays") else 8
     source = table_of(dice, form, size, user, dice.often(0.4))
     person = _somebody(dice, source)
-    roster = {0.1234569: 9, 0.3000017: 30, 0.7: 8, 1.5: 20, 2.5: 9, 900.0: 9} | {(k + 1) / 100: 1 for k in range(20)}
+    roster = {0.1234569: 9, 0.3000017: 30, 0.7: 8, 1.5: 20, 2.5: 9, 900.0: 9} | {
+        (k + 1) / 100: 1 for k in range(20)
+    }
     given = ", ".join(f"{level}: {people}" for level, people in roster.items())
     more = f", neighbors='add-remove', roster=accord.Spec.from_groups({{{given}}})"
     steps = [_opening("people", source, more), Step("show(people.spec()); show(people.columns)", "people")]
@@ -375,11 +416,14 @@ def _coming_and_going(dice: Dice) -> World:
     return World("programs under add-remove", {"people": source}, tuple(steps), person, {"people": ()})
 
 
-# ---- what is odd about a world ------------------------------------------------------------------------------------------------
+# ---- what is odd about a world -----------------------------------------------------------------------------
 
 
 def odd(dice: Dice, made: World) -> World:
-    """The same world with something that hardly any table or program has. It is drawn last: the rest of a world does not depend on it."""
+    """The same world with something that hardly any table or program has.
+
+    It is drawn last: the rest of a world does not depend on it.
+    """
     for k in dice.rng.permutation(len(_ODDITIES)).tolist():
         changed = _ODDITIES[k](dice, made)
         if changed is not None:
@@ -449,7 +493,9 @@ def _composed(dice: Dice, made: World) -> World | None:
 
 def _no_level(dice: Dice, made: World) -> World | None:
     """Under add-remove, the person has what is not a level, and is not read."""
-    if made.name != "programs under add-remove" or not isinstance(made.sources["people"].options["epsilon"], str):
+    if made.name != "programs under add-remove" or not isinstance(
+        made.sources["people"].options["epsilon"], str
+    ):
         return None
     bad = "gold" if "tiers" in made.sources["people"].options else -1.0
 
@@ -475,7 +521,9 @@ def _plain(dice: Dice, made: World) -> World | None:
 
 
 def _public_elsewhere(dice: Dice, made: World) -> World | None:
-    """In another table, the person is public, and the same in both worlds: their stricter level counts everywhere."""
+    """In another table, the person is public, and the same in both worlds: their stricter level counts
+    everywhere.
+    """
     others = made.sources.get("others")
     if others is None or made.person not in others.people or not isinstance(others.options["epsilon"], str):
         return None

@@ -1,31 +1,39 @@
 """Census-like people with the twelve attributes of [J] V-B, and their coding for a regression of income.
 
-[J] uses 100,000 people of the 2012 US census with a positive income, which are not part of this project. `people` draws
-others, one column after the other, each by a law given the columns before it. Its numbers were set by hand so that shares, correlations and the
-fit of income look as in public census files of 2011 and 2024 (income clipped to [0, 200,000]: R² about .3); no row is a real person's.
+[J] uses 100,000 people of the 2012 US census with a positive income, which are not part of this project.
+`people` draws others, one column after the other, each by a law given the columns before it. Its numbers were
+set by hand so that shares, correlations and the fit of income look as in public census files of 2011 and 2024
+(income clipped to [0, 200,000]: R² about .3); no row is a real person's.
 
     column               law given the columns above it (σ(z) = 1/(1 + e^−z); [·] is 1 if true, else 0)
-    -------------------  ------------------------------------------------------------------------------------------------------------------
+    -------------------  ----------------------------------------------------------------------------------
     age                  18 + 77·Beta(1.4, 1.85), whole years
     sex                  male with probability .55 − .001·age
-    marital_status       single with probability .04 + .96·exp(−(age − 20)₊/14), else divorced or widowed with .12 + .0055·(age − 30) ± .06 (women +,
-                         men −; at least .03), else married
-    times_married        0 if single; else 1 + G up to 3, G geometric with P(G ≥ 1) = min(.3, .006·(age − 15)), at least .02
+    marital_status       single with probability .04 + .96·exp(−(age − 20)₊/14), else divorced or widowed with
+                         .12 + .0055·(age − 30) ± .06 (women +, men −; at least .03), else married
+    times_married        0 if single; else 1 + G up to 3, G geometric with P(G ≥ 1) = min(.3, .006·(age −
+                         15)), at least .02
     employed             with probability .88·σ((64 − age)/5.5) − .08·[age < 25] + .03·[male] + .02·[married]
-    hours_worked         employed: 40 with probability .48; else, one half each, fewer (5 to 39, uniform) or more (41 + exponential of mean 10), up to 99;
-                         under 25 fewer is twice, men over 25 more is 1.6 times as likely. Not employed: 5 to 45, uniform, with probability
-                         .3 under 60 and .07 from then on, else 0
+    hours_worked         employed: 40 with probability .48; else, one half each, fewer (5 to 39, uniform) or
+                         more (41 + exponential of mean 10), up to 99; under 25 fewer is twice, men over 25
+                         more is 1.6 times as likely. Not employed: 5 to 45, uniform, with probability .3
+                         under 60 and .07 from then on, else 0
     owns_house           with probability σ(.85 + .047·(age − 30)) if married, else σ(.1 + .025·(age − 30))
-    n_children           Poisson of mean 1.6·exp(−((age − 36)/13)²) if married, .4 of it if single, .6 of it otherwise; up to 10
+    n_children           Poisson of mean 1.6·exp(−((age − 36)/13)²) if married, .4 of it if single, .6 of it
+                         otherwise; up to 10
     n_bedrooms           normal(2.2 + .8·[owns] + .2·[married] + .2·children, .95), rounded, in 0 … 10
-    n_vehicles           normal(1.15 + .45·[owns] + .45·[married] + .3·[employed] + .3·(bedrooms − 3) + .4·[age < 25] − .3·[age ≥ 70], .95), rounded, in 0 … 6
-    receives_foodstamps  with probability σ(−.1 − 1.4·[owns] + .4·children − .6·[married] − 1.4·[employed] − .03·(age − 45))
-    income               exp(8.72 + .024·hours + .033·min(age − 18, 22) + .35·[male] + .1·[married] − .1·[single] + .2·[owns] + .08·(bedrooms − 3)
-                         − .4·[foodstamps] + normal(0, .7)), whole dollars, at least 1
+    n_vehicles           normal(1.15 + .45·[owns] + .45·[married] + .3·[employed] + .3·(bedrooms − 3) +
+                         .4·[age < 25] − .3·[age ≥ 70], .95), rounded, in 0 … 6
+    receives_foodstamps  with probability σ(−.1 − 1.4·[owns] + .4·children − .6·[married] − 1.4·[employed] −
+                         .03·(age − 45))
+    income               exp(8.72 + .024·hours + .033·min(age − 18, 22) + .35·[male] + .1·[married] −
+                         .1·[single] + .2·[owns] + .08·(bedrooms − 3) − .4·[foodstamps] + normal(0, .7)),
+                         whole dollars, at least 1
 
-The bounds below are public knowledge, not taken from anybody's data. Every column is coded as accord codes a regression: numbers are clipped to their bounds and
-rounded to one of 2Q + 1 steps on [−1, 1], what has two values is ±1, and marital status becomes two ±1 columns, married and single. With the intercept, a column of ones
-at the end, there are d = 13 columns.
+The bounds below are public knowledge, not taken from anybody's data. Every column is coded as accord codes a
+regression: numbers are clipped to their bounds and rounded to one of 2Q + 1 steps on [−1, 1], what has two
+values is ±1, and marital status becomes two ±1 columns, married and single. With the intercept, a column of
+ones at the end, there are d = 13 columns.
 """
 
 from __future__ import annotations
@@ -85,8 +93,10 @@ def people(rng: np.random.Generator, n: int) -> dict[str, NDArray[Any]]:
     """So many people, by the laws of the table above.
 
     >>> drawn = people(np.random.default_rng(0), 1000)
-    >>> sorted(drawn) == sorted((*FEATURES, TARGET)), int(drawn["age"].min()) >= 18, int(drawn["income"].min()) >= 1
-    (True, True, True)
+    >>> sorted(drawn) == sorted((*FEATURES, TARGET))
+    True
+    >>> int(drawn["age"].min()) >= 18, int(drawn["income"].min()) >= 1
+    (True, True)
     """
 
     def happens(p: FloatArray | float) -> NDArray[np.bool_]:
@@ -104,7 +114,9 @@ def people(rng: np.random.Generator, n: int) -> dict[str, NDArray[Any]]:
     employed = happens(0.88 * _sigmoid((64 - age) / 5.5) - 0.08 * young + 0.03 * male + 0.02 * married)
     fewer, more = np.where(young, 2.0, 1.0), np.where(male & ~young, 1.6, 1.0)
     usual = np.where(
-        happens(fewer / (fewer + more)), rng.integers(5, 40, n), np.minimum(np.floor(41 + rng.exponential(10, n)), 99)
+        happens(fewer / (fewer + more)),
+        rng.integers(5, 40, n),
+        np.minimum(np.floor(41 + rng.exponential(10, n)), 99),
     )
     at_work = np.where(happens(0.48), 40, usual)
     before = np.where(happens(np.where(age < 60, 0.3, 0.07)), rng.integers(5, 46, n), 0)
@@ -114,12 +126,20 @@ def people(rng: np.random.Generator, n: int) -> dict[str, NDArray[Any]]:
     children = np.minimum(rng.poisson(1.6 * np.exp(-(((age - 36) / 13) ** 2)) * at_home), 10)
     bedrooms = np.clip(np.rint(rng.normal(2.2 + 0.8 * owns + 0.2 * married + 0.2 * children, 0.95)), 0, 10)
     vehicles = (
-        1.15 + 0.45 * owns + 0.45 * married + 0.3 * employed + 0.3 * (bedrooms - 3) + 0.4 * young - 0.3 * (age >= 70)
+        1.15
+        + 0.45 * owns
+        + 0.45 * married
+        + 0.3 * employed
+        + 0.3 * (bedrooms - 3)
+        + 0.4 * young
+        - 0.3 * (age >= 70)
     )
     vehicles = np.clip(np.rint(rng.normal(vehicles, 0.95)), 0, 6)
     need = -0.1 - 1.4 * owns + 0.4 * children - 0.6 * married - 1.4 * employed - 0.03 * (age - 45)
     foodstamps = happens(_sigmoid(need))
-    log_income = 8.72 + 0.024 * hours + 0.033 * np.minimum(age - 18, 22) + 0.35 * male + 0.1 * married - 0.1 * single
+    log_income = (
+        8.72 + 0.024 * hours + 0.033 * np.minimum(age - 18, 22) + 0.35 * male + 0.1 * married - 0.1 * single
+    )
     log_income += 0.2 * owns + 0.08 * (bedrooms - 3) - 0.4 * foodstamps
     income = np.maximum(np.floor(np.exp(log_income + rng.normal(0, 0.7, n))), 1)
     return {
@@ -139,10 +159,12 @@ def people(rng: np.random.Generator, n: int) -> dict[str, NDArray[Any]]:
 
 
 def read(path: str | Path) -> dict[str, NDArray[Any]]:
-    """The same columns from a file, as many of them as it has; people without a positive income or with anything missing are left out.
+    """The same columns from a file, as many of them as it has; people without a positive income or with
+    anything missing are left out.
 
-    A file may have employment_status ("employed" or not) for employed and n_children_in_household for n_children; whoever of its marital_status is neither married nor
-    never married (single) counts as divorced or widowed.
+    A file may have employment_status ("employed" or not) for employed and n_children_in_household for
+    n_children; whoever of its marital_status is neither married nor never married (single) counts as divorced
+    or widowed.
 
     Raises:
         SourceError: it has no income, none of the other columns, or nobody is left.
@@ -155,25 +177,30 @@ def read(path: str | Path) -> dict[str, NDArray[Any]]:
         if column in engine.columns
     }
     if TARGET not in found or len(found) == 1:
-        missing = f"no column {TARGET!r}" if TARGET not in found else "none of the columns " + ", ".join(FEATURES)
+        missing = (
+            f"no column {TARGET!r}" if TARGET not in found else "none of the columns " + ", ".join(FEATURES)
+        )
         raise SourceError(
-            f"{str(path)!r} has {missing}. The regression needs income and at least one of the others, under these names."
+            f"{str(path)!r} has {missing}. The regression needs income and at least one of the others, under "
+            "these names."
         )
     asked = [
-        f"{engine.sql.number(column, engine.columns[column])} AS {engine.sql.quote(name)}"
+        f"{engine.dialect.number(column, engine.columns[column])} AS {engine.dialect.quote(name)}"
         if name in BOUNDS
-        else f"LOWER(CAST({engine.sql.column(column)} AS VARCHAR)) AS {engine.sql.quote(name)}"
+        else f"LOWER(CAST({engine.dialect.column(column)} AS VARCHAR)) AS {engine.dialect.quote(name)}"
         for name, column in found.items()
     ]
-    told = ", ".join(engine.sql.quote(name) for name in found)
-    known = " AND ".join(f"{engine.sql.quote(name)} IS NOT NULL" for name in found)
+    told = ", ".join(engine.dialect.quote(name) for name in found)
+    known = " AND ".join(f"{engine.dialect.quote(name)} IS NOT NULL" for name in found)
     rows = engine.fetch(
-        f"SELECT {told} FROM (SELECT {', '.join(asked)} FROM {engine.source}) WHERE {known} AND {engine.sql.quote(TARGET)} > 0"
+        f"SELECT {told} FROM (SELECT {', '.join(asked)} FROM {engine.source}) "
+        f"WHERE {known} AND {engine.dialect.quote(TARGET)} > 0"
     )
     columns = {name: _tidy(name, np.asarray(rows[name])) for name in found}
     if not columns[TARGET].size:
         raise SourceError(
-            f"{str(path)!r} has nobody with a positive income and all of {', '.join(found)}. Nothing can be fitted."
+            f"{str(path)!r} has nobody with a positive income and all of {', '.join(found)}. Nothing can be "
+            "fitted."
         )
     return columns
 
@@ -208,7 +235,10 @@ class Coded:
 def coded(columns: dict[str, NDArray[Any]]) -> Coded:
     """Everyone's codes, in steps of 1/Q as accord's engines make them."""
     query = query_of(columns)
-    parts = [_steps(f.coded(columns[f.column])) if isinstance(f, Numeric) else _signs(f.values, columns[f.column]) for f in query.features]  # fmt: skip
+    parts = [
+        _steps(f.coded(columns[f.column])) if isinstance(f, Numeric) else _signs(f.values, columns[f.column])
+        for f in query.features
+    ]
     y = _steps(query.target.coded(columns[TARGET]))
     return Coded(query, np.hstack([*parts, np.ones_like(y)]), y[:, 0])
 

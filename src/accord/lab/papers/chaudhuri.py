@@ -1,4 +1,7 @@
-"""[C] Chaudhuri, Courtade 2023, "Mean estimation under heterogeneous privacy: some privacy can be free": Table II and Figure 1."""
+"""[C] Chaudhuri, Courtade 2023, "Mean estimation under heterogeneous privacy: some privacy can be free":
+
+Table II and Figure 1.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,9 @@ from accord.lab.papers.experiment import (
 )
 from accord.lab.papers.published import DIVIDES, keep_probabilities, sampled_mean
 from accord.lab.simulation.populations import beta
-from accord.lab.simulation.simulate import Law, planned, twin
+from accord.lab.simulation.simulate import planned
 from accord.lab.simulation.specs import log_uniform, two_groups
+from accord.lab.simulation.twin import Twin, twin
 from accord.spec import Spec
 
 _NAMES = {"ADPM": "affine", "PropDPM": "proportional", "LDPE": "mix", "FME": "fallah", "UNI": "minimum"}
@@ -31,19 +35,19 @@ KNOWN = "affine, σ known"
 _BATCH = 2**22
 
 
-def _law(spec: Spec, mechanism: str, std: float | None = None) -> Law:
+def _law(spec: Spec, mechanism: str, std: float | None = None) -> Twin:
     """The law that accord's own plan follows, for values in [−½, ½]."""
     law = twin(planned(spec, accord.mean("x", bounds=(-0.5, 0.5), std=std), mechanism))
     assert law is not None
     return law
 
 
-def _noise(law: Law, runs: int, rng: np.random.Generator) -> Any:
+def _noise(law: Twin, runs: int, rng: np.random.Generator) -> Any:
     """Of the answer, in values."""
     return law.slope * (rng.laplace(size=(runs, law.scales.size)) @ law.scales)
 
 
-# ---- Table II --------------------------------------------------------------------------------------------------------
+# ---- Table II ----------------------------------------------------------------------------------------------
 
 _TABLE2 = {
     "ADPM": (-9.3, -8.1),
@@ -87,7 +91,9 @@ def _gather(points: Points) -> Points:
     for name in dict.fromkeys(p.method for p in points.all):
         for case in _CASES:
             values = np.array([p.value for p in points.all if p.method == name and p.x == case])
-            found.append(Point(name, case, float(values.mean()), float(values.std(ddof=1)) / sqrt(values.size)))
+            found.append(
+                Point(name, case, float(values.mean()), float(values.std(ddof=1)) / sqrt(values.size))
+            )
     return Points(found)
 
 
@@ -106,7 +112,9 @@ def _draw_table2(figure: Any, experiment: Experiment, points: Points) -> None:
         for y, name in enumerate(names):
             point = points.at(name, case)
             ours = name in experiment.ours
-            axes.plot(point.value, y, "D" if ours else "o", color="#D55E00" if ours else "#0072B2", markersize=7)
+            axes.plot(
+                point.value, y, "D" if ours else "o", color="#D55E00" if ours else "#0072B2", markersize=7
+            )
             axes.annotate(
                 f"{point.value:.2f}",
                 (point.value, y),
@@ -127,7 +135,8 @@ TABLE2 = Experiment(
     id="C-table2",
     title="Comparison of MSE for high and low variance in ε",
     paper="[C] Table II",
-    setting=f"n = 1000 people with ln ε uniform on [−4, 2] (high) or [−3, −2] (low), averaged over {_DRAWS} draws of ε; values Beta(2, 3) − ½",
+    setting=f"n = 1000 people with ln ε uniform on [−4, 2] (high) or [−3, −2] (low), averaged over {_DRAWS} "
+    "draws of ε; values Beta(2, 3) − ½",
     runs=20_000,
     quick=500,
     settings=tuple((case, draw) for draw in range(_DRAWS) for case in _CASES),
@@ -145,10 +154,10 @@ TABLE2 = Experiment(
 )
 
 
-# ---- Figure 1 --------------------------------------------------------------------------------------------------------
+# ---- Figure 1 ----------------------------------------------------------------------------------------------
 
 
-def _two(spec: Spec, law: Law) -> tuple[float, float]:
+def _two(spec: Spec, law: Twin) -> tuple[float, float]:
     """Weights of the two groups, also where they are one."""
     return float(law.weights[0]), float(law.weights[-1])
 
@@ -156,7 +165,9 @@ def _two(spec: Spec, law: Law) -> tuple[float, float]:
 def _fig1a(n: int, runs: int, rng: np.random.Generator, _: Context) -> list[Point]:
     spec, half = two_groups(n, 0.5, 0.1, 0.15), n // 2
     std = 1 / sqrt(12)
-    laws = {name: _law(spec, _NAMES[name]) for name in ("ADPM", "LDPE", "UNI")} | {KNOWN: _law(spec, "affine", std)}
+    laws = {name: _law(spec, _NAMES[name]) for name in ("ADPM", "LDPE", "UNI")} | {
+        KNOWN: _law(spec, "affine", std)
+    }
     errors: dict[str, list[Any]] = {name: [] for name in (*laws, "SM")}
     pi = float(keep_probabilities(np.array([0.1]), 0.15)[0])
     for start in range(0, runs, max(1, _BATCH // n)):
@@ -187,7 +198,12 @@ def _claims_fig1a(points: Points) -> list[Claim]:
             1.1,
         ),
         is_below(points.at("ADPM", last), points.at("SM", last), f"n = {last:g}", "SM decays slower"),
-        is_below(points.at("SM", first), points.at("SM", last), f"n = {first:g} / n = {last:g}", "upward trend of SM"),
+        is_below(
+            points.at("SM", first),
+            points.at("SM", last),
+            f"n = {first:g} / n = {last:g}",
+            "upward trend of SM",
+        ),
     ]
 
 
@@ -247,7 +263,10 @@ def _claims_fig1b(points: Points) -> list[Claim]:
             "PropDPM performs worse after it",
         ),
         is_below(
-            points.at("LDPE", last), points.at("LDPE", first), f"ε₂ = {last:g} / {first:.3g}", "LDPE has no saturation"
+            points.at("LDPE", last),
+            points.at("LDPE", first),
+            f"ε₂ = {last:g} / {first:.3g}",
+            "LDPE has no saturation",
         ),
     ]
     claims += [
@@ -256,7 +275,9 @@ def _claims_fig1b(points: Points) -> list[Claim]:
     ]
     before = points.at("ADPM", points.xs()[0])
     claims.append(
-        is_below(points.at("ADPM", first), before, f"ε₂ = {first:.3g} / {before.x:g}", "ADPM improves up to R·ε₁")
+        is_below(
+            points.at("ADPM", first), before, f"ε₂ = {first:.3g} / {before.x:g}", "ADPM improves up to R·ε₁"
+        )
     )
     theory = accord.theory.two_groups(700, 0.1, 300, last).bound * 1e4
     point = points.at("ADPM", last)

@@ -1,4 +1,7 @@
-"""[Z] Cyffers, Ziani 2026, "Limits of personalizing differential privacy budgets": Figures 1 and 2. Formulas, no simulation."""
+"""[Z] Cyffers, Ziani 2026, "Limits of personalizing differential privacy budgets":
+
+Figures 1 and 2. Formulas, no simulation.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _SIDE = 61
 
 
 def _rows(epsilon1: float, _runs: int, _rng: np.random.Generator, _: Context, epsilon2: float) -> list[Point]:
-    return [Point("gain", n1, gain(Spec.from_groups({epsilon1: int(n1), epsilon2: _SECOND})), y=epsilon1) for n1 in _NS]
+    return [
+        Point("gain", n1, gain(Spec.from_groups({epsilon1: int(n1), epsilon2: _SECOND})), y=epsilon1)
+        for n1 in _NS
+    ]
 
 
 def _theorem3(m: int) -> float:
@@ -32,8 +38,16 @@ def _claims(points: Points, bound: float, told: str, extra: tuple[Claim, ...]) -
     wide = float((gains > 1 + (largest - 1) / 2).mean())
     return [
         is_true("gain, at most", "everywhere", told, largest, largest <= bound),
-        is_true("gain, at least", "everywhere", "never below 1", float(gains.min()), float(gains.min()) >= 1 - 1e-9),
-        is_true("share of settings", "gain above half of its largest excess", "a narrow region", wide, wide < 0.15),
+        is_true(
+            "gain, at least",
+            "everywhere",
+            "never below 1",
+            float(gains.min()),
+            float(gains.min()) >= 1 - 1e-9,
+        ),
+        is_true(
+            "share of settings", "gain above half of its largest excess", "a narrow region", wide, wide < 0.15
+        ),
         *extra,
     ]
 
@@ -78,7 +92,8 @@ def _experiment(
         id=key,
         title=title,
         paper=f"[Z] Figure {key[-1]}",
-        setting=f"n₁ people at ε₁ and n₂ = {_SECOND} {'public ones' if epsilon2 == inf else f'at ε₂ = {epsilon2:g}'}",
+        setting=f"n₁ people at ε₁ and n₂ = {_SECOND} "
+        f"{'public ones' if epsilon2 == inf else f'at ε₂ = {epsilon2:g}'}",
         runs=1,
         quick=1,
         settings=tuple(float(e) for e in epsilons),
@@ -113,7 +128,11 @@ ALL = (
         "at most 4 (Theorem 2)",
         (
             is_true(
-                "gain", "ε = (½, 1)", "17/8 over 37/36, above 2", _example, abs(_example - 17 / 8 * 36 / 37) < 1e-9
+                "gain",
+                "ε = (½, 1)",
+                "17/8 over 37/36, above 2",
+                _example,
+                abs(_example - 17 / 8 * 36 / 37) < 1e-9,
             ),
             is_true(
                 "gain / (m²/5), at least",

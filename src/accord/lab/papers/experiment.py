@@ -1,7 +1,8 @@
 """Experiment: one figure or table of a paper, as settings to measure, claims to check and panels to draw.
 
-`measure` does the work for one setting and is given its own generator, so that what comes out depends on the seed and on the setting's place in the list, never
-on how many processes share the work. A claim is something that the paper says in numbers or words; it knows how many standard errors it is away from failing.
+`measure` does the work for one setting and is given its own generator, so that what comes out depends on the
+seed and on the setting's place in the list, never on how many processes share the work. A claim is something
+that the paper says in numbers or words; it knows how many standard errors it is away from failing.
 """
 
 from __future__ import annotations
@@ -117,7 +118,9 @@ class Experiment:
     runs: int
     """As in the paper."""
     quick: int
-    """Runs that are enough for every claim to be at least three standard errors away from turning: what tests use."""
+    """Runs that are enough for every claim to be at least three standard errors away from turning: what tests
+    use.
+    """
     settings: tuple[Any, ...]
     measure: Callable[[Any, int, np.random.Generator, Context], Sequence[Point]]
     """All methods at one setting. Generators are seeded by the setting's place, not by the process."""
@@ -174,25 +177,47 @@ def is_below(low: Point, high: Point, setting: str, paper: str, factor: float = 
 
 
 def is_lowest(
-    points: Points, method: str, others: Iterable[str], x: float, setting: str, paper: str, factor: float = 1.0
+    points: Points,
+    method: str,
+    others: Iterable[str],
+    x: float,
+    setting: str,
+    paper: str,
+    factor: float = 1.0,
 ) -> Claim:
-    """That a method is at most factor times each of the others at x; what is told is how it stands to the best of them."""
+    """That a method is at most factor times each of the others at x; what is told is how it stands to the
+    best of them.
+    """
     found = [is_below(points.at(method, x), points.at(other, x), setting, paper, factor) for other in others]
     nearest = max(found, key=lambda claim: claim.here)
     return replace(nearest, agrees=all(c.agrees for c in found), sure=min(c.sure for c in found))
 
 
 def all_below(
-    points: Points, low: str, high: str, setting: str, paper: str, panel: str = "", factor: float = 1.0, why: str = ""
+    points: Points,
+    low: str,
+    high: str,
+    setting: str,
+    paper: str,
+    panel: str = "",
+    factor: float = 1.0,
+    why: str = "",
 ) -> Claim:
     """That `low` is at most factor·`high` at every x of a panel; what is told is the largest ratio."""
     found = [
-        is_below(points.at(low, x, panel), points.at(high, x, panel), setting, paper, factor) for x in points.xs(panel)
+        is_below(points.at(low, x, panel), points.at(high, x, panel), setting, paper, factor)
+        for x in points.xs(panel)
     ]
     agrees = all(claim.agrees for claim in found)
     worst = max(claim.here for claim in found if isinstance(claim.here, float))
     return Claim(
-        f"{low} / {high}, at most", setting, paper, worst, agrees, min(c.sure for c in found), "" if agrees else why
+        f"{low} / {high}, at most",
+        setting,
+        paper,
+        worst,
+        agrees,
+        min(c.sure for c in found),
+        "" if agrees else why,
     )
 
 

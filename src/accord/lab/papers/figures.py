@@ -1,4 +1,7 @@
-"""Figures of experiments: lines in the papers' layout, with accord's own beside them. By matplotlib, of the extra `plot`."""
+"""Figures of experiments: lines in the papers' layout, with accord's own beside them.
+
+By matplotlib, of the extra `plot`.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +30,29 @@ LOOKS = (
 )
 
 
-def draw_experiment(experiment: Experiment, points: Points, note: str, folder: Path, framed: bool = True) -> list[Path]:
+def draw_experiment(
+    experiment: Experiment, points: Points, note: str, folder: Path, framed: bool = True
+) -> list[Path]:
     """The figure as PNG and SVG; `framed`: with the ends of the axes that the experiment gives."""
     plt = pyplot()
     columns = min(3, len(experiment.panels))
     rows = ceil(len(experiment.panels) / columns)
     wide = experiment.draw is not None or columns > 1
-    with plt.rc_context({"svg.hashsalt": experiment.id, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = plt.figure(figsize=(4.2 * max(columns, 2.5 if wide else 1.7), 3.3 * rows + 1.5), layout="constrained")
+    with plt.rc_context(
+        {"svg.hashsalt": experiment.id, "axes.spines.top": False, "axes.spines.right": False}
+    ):
+        figure = plt.figure(
+            figsize=(4.2 * max(columns, 2.5 if wide else 1.7), 3.3 * rows + 1.5), layout="constrained"
+        )
         if experiment.draw is not None:
             experiment.draw(figure, experiment, points)
         else:
             _lines(figure, experiment, points, rows, columns, framed)
         width = 165 if wide else 115
         figure.suptitle(
-            fill(f"{experiment.paper}: {experiment.title}", 100 if wide else 58), fontweight="bold", fontsize=11
+            fill(f"{experiment.paper}: {experiment.title}", 100 if wide else 58),
+            fontweight="bold",
+            fontsize=11,
         )
         said = "\n".join(fill(text, width) for text in (f"{note}.", *experiment.warnings))
         figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color="#444444")
@@ -52,7 +63,9 @@ def draw_experiment(experiment: Experiment, points: Points, note: str, folder: P
     return targets
 
 
-def _lines(figure: Any, experiment: Experiment, points: Points, rows: int, columns: int, framed: bool) -> None:
+def _lines(
+    figure: Any, experiment: Experiment, points: Points, rows: int, columns: int, framed: bool
+) -> None:
     all_axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     names = list(dict.fromkeys(p.method for p in points.all))
     theirs, ours = [n for n in names if n not in experiment.ours], [n for n in names if n in experiment.ours]
@@ -73,6 +86,7 @@ def _line(axes: Any, points: Points, panel: Panel, name: str, look: tuple[str, s
     if not x.size:
         return
     colour, marker = look
+    is_beyond = panel.top is not None and y.min() > panel.top
     axes.plot(
         x,
         y,
@@ -82,7 +96,7 @@ def _line(axes: Any, points: Points, panel: Panel, name: str, look: tuple[str, s
         markersize=5,
         markerfacecolor="white" if ours else colour,
         linewidth=1.4,
-        label=f"{name}{' (ours)' if ours else ''}{' (beyond the axis)' if panel.top is not None and y.min() > panel.top else ''}",
+        label=f"{name}{' (ours)' if ours else ''}{' (beyond the axis)' if is_beyond else ''}",
     )
     low = np.maximum(y - 2 * error, np.min(y[y > 0], initial=1e-9) / 10) if panel.log_y else y - 2 * error
     axes.fill_between(x, low, y + 2 * error, color=colour, alpha=0.15, linewidth=0)

@@ -1,17 +1,24 @@
-"""Linear regression by the functional mechanism of Zhang et al. 2012, as [J] V-B ran it; from sums of products, many regressions at once.
+"""Linear regression by the functional mechanism of Zhang et al. 2012, as [J] V-B ran it; from sums of
+products, many regressions at once.
 
-The objective Σ(y − xᵀω)² = ωᵀGω − 2rᵀω + Σy² has the coefficients G = Σx·xᵀ and −2r, r = Σy·x, of people in [−1, 1]^(d+1), d columns with the intercept.
-Laplace noise is added to them, and the noisy objective is minimised. What its authors' program, which [J] modified, does and the paper leaves open:
+The objective Σ(y − xᵀω)² = ωᵀGω − 2rᵀω + Σy² has the coefficients G = Σx·xᵀ and −2r, r = Σy·x, of people in
+[−1, 1]^(d+1), d columns with the intercept. Laplace noise is added to them, and the noisy objective is
+minimised. What its authors' program, which [J] modified, does and the paper leaves open:
 
-    sensitivity  2d² + 4d: all d² products and the d numbers −2y·x_j each move by at most twice their largest size
-    noise        Lap(sensitivity/ε) on each of the d × d coefficients, which are then made symmetric by the mean with their transpose, and on −2r
+    sensitivity  2d² + 4d: all d² products and the d numbers −2y·x_j each move by at most twice their largest
+                 size
+    noise        Lap(sensitivity/ε) on each of the d × d coefficients, which are then made symmetric by the
+                 mean with their transpose, and on −2r
     ridge        four standard deviations of that noise on the diagonal (the paper's number)
     eigenvalues  that are not positive are left out, with their directions
 
-The paper itself can be read with more noise: with `mirrored=True` each coefficient of the upper triangle gets one noise, which its mirror image shares, and r (not 2r) gets the
-other; nothing else changes. What is released then has a sensitivity of d(d + 3)/2 only (mechanisms/regression.py): `tight=True` is `mirrored` with that.
+The paper itself can be read with more noise: with `mirrored=True` each coefficient of the upper triangle gets
+one noise, which its mirror image shares, and r (not 2r) gets the other; nothing else changes. What is
+released then has a sensitivity of d(d + 3)/2 only (mechanisms/regression.py): `tight=True` is `mirrored` with
+that.
 
-Wherever an eigenvalue happens to lie just above 0, the coefficients are huge, and nothing guards against it. As its density there is positive, the error has no finite mean.
+Wherever an eigenvalue happens to lie just above 0, the coefficients are huge, and nothing guards against it.
+As its density there is positive, the error has no finite mean.
 """
 
 from __future__ import annotations
@@ -42,7 +49,10 @@ class Moments:
 
 
 def products(x: FloatArray, y: FloatArray) -> NDArray[np.float32]:
-    """One row for each person: x_j·x_k (j ≤ k), y·x_j and y². Codes in steps of 1/512 have products that a float32 holds exactly."""
+    """One row for each person: x_j·x_k (j ≤ k), y·x_j and y².
+
+    Codes in steps of 1/512 have products that a float32 holds exactly.
+    """
     rows, columns = np.triu_indices(x.shape[1])
     return np.hstack(
         [x[:, rows] * x[:, columns], y[:, None] * x, y[:, None] ** 2], dtype=np.float32, casting="same_kind"
@@ -75,7 +85,9 @@ def fit(
 ) -> FloatArray:
     """ω of each set of people, at an ε of its own."""
     d = of.d
-    size = (tight_sensitivity(d) if tight else published_sensitivity(d)) / np.asarray(epsilon, dtype=np.float64)
+    size = (tight_sensitivity(d) if tight else published_sensitivity(d)) / np.asarray(
+        epsilon, dtype=np.float64
+    )
     scale = np.broadcast_to(size, of.yx.shape[:-1])[..., None]
     square, linear = rng.laplace(size=of.xx.shape), rng.laplace(size=of.yx.shape)
     if mirrored or tight:
@@ -83,11 +95,11 @@ def fit(
     else:
         square, linear = (square + np.swapaxes(square, -1, -2)) / 2, linear / 2
     safe = ridge * np.sqrt(2) * np.eye(d)
-    return _minimise(of.xx + scale[..., None] * (square + safe), of.yx + scale * linear)
+    return minimise(of.xx + scale[..., None] * (square + safe), of.yx + scale * linear)
 
 
 def least_squares(of: Moments) -> FloatArray:
-    return _minimise(of.xx, of.yx)
+    return minimise(of.xx, of.yx)
 
 
 def held_out(omega: FloatArray, of: Moments) -> FloatArray:
@@ -98,7 +110,7 @@ def held_out(omega: FloatArray, of: Moments) -> FloatArray:
     return found
 
 
-def _minimise(xx: FloatArray, yx: FloatArray) -> FloatArray:
+def minimise(xx: FloatArray, yx: FloatArray) -> FloatArray:
     """Where ωᵀ·xx·ω − 2·yxᵀω is least, among the directions in which it has a least value."""
     values, vectors = np.linalg.eigh(xx)
     along = np.einsum("...ij,...i->...j", vectors, yx)

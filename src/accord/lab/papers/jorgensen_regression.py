@@ -1,9 +1,13 @@
-"""[J] V-B, Figure 3: regression of income on eleven other attributes of 100,000 people, by the functional mechanism and by accord's own regression.
+"""[J] V-B, Figure 3: regression of income on eleven other attributes of 100,000 people, by the functional
+mechanism and by accord's own regression.
 
-A run draws a specification, assigns its levels to the people at random, and cross-validates five times; what counts is the root of the mean square of all held-out errors
-on the scale [−1, 1]. Everything follows from sums over the people of each fold of products of two columns: training sums are those of all folds less those of
-one, and held-out errors follow from the fold's own sums. So all runs of a batch need one matrix product for each fold, weights of people times products. Folds (and, where not
-everyone takes part, who does) are drawn anew for every batch of runs; the people themselves are `census.people` with the seed DATA_SEED, for good.
+A run draws a specification, assigns its levels to the people at random, and cross-validates five times; what
+counts is the root of the mean square of all held-out errors on the scale [−1, 1]. Everything follows from
+sums over the people of each fold of products of two columns: training sums are those of all folds less those
+of one, and held-out errors follow from the fold's own sums. So all runs of a batch need one matrix product
+for each fold, weights of people times products. Folds (and, where not everyone takes part, who does) are
+drawn anew for every batch of runs; the people themselves are `census.people` with the seed DATA_SEED, for
+good.
 """
 
 from __future__ import annotations
@@ -26,9 +30,9 @@ from accord.lab.papers.experiment import Claim, Context, Experiment, Panel, Poin
 from accord.lab.papers.functional import Moments, fit, held_out, least_squares, moments, products
 from accord.lab.simulation.simulate import planned
 from accord.lab.simulation.specs import jorgensen
-from accord.mechanisms.record import Calibration
-from accord.mechanisms.regression import sensitivity, solve, weights_for
+from accord.mechanisms.regression import Kept, Weighted, sensitivity, solve, weights_for
 from accord.mechanisms.sample import SURE, probabilities
+from accord.relation import ADD_REMOVE, REPLACE
 from accord.spec import Spec
 from accord.statistics.encoding import Product
 from accord.statistics.regression import Regression
@@ -46,7 +50,9 @@ BATCH, BATCH_OF_PART = 25, 10
 STEPS = np.arange(101) * (MICRO // 100)
 """Every level that there can be, in millionths."""
 MIRRORED, SPREAD = "mirrored", "spread"
-"""Panels beside the figure's own: the functional mechanism's noise read in another way, and the distance of the runs' quartiles."""
+"""Panels beside the figure's own: the functional mechanism's noise read in another way, and the distance of
+the runs' quartiles.
+"""
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,9 @@ def data_of(path: Path | None) -> Data:
 def measure(
     setting: Setting, runs: int, rng: np.random.Generator, context: Context, mirrored: bool = False
 ) -> list[Point]:
-    """The median over the runs of every method's RMSE, how far its quartiles are apart, and where asked for the medians under the other reading."""
+    """The median over the runs of every method's RMSE, how far its quartiles are apart, and where asked for
+    the medians under the other reading.
+    """
     data = data_of(context.data)
     x = float(_size(setting, data)) if setting.x is None else setting.x
     points = []
@@ -92,10 +100,14 @@ def measure(
     return points
 
 
-def quantile_point(method: str, x: float, values: FloatArray, together: int, p: float = 0.5, panel: str = "") -> Point:
-    """A quantile of the runs. Its standard error is half of what lies between the ranks one standard deviation to either side.
+def quantile_point(
+    method: str, x: float, values: FloatArray, together: int, p: float = 0.5, panel: str = ""
+) -> Point:
+    """A quantile of the runs. Its standard error is half of what lies between the ranks one standard
+    deviation to either side.
 
-    That is a binomial's standard deviation, or if it is larger the one that is seen between batches: runs of one batch (so many come `together`) are alike.
+    That is a binomial's standard deviation, or if it is larger the one that is seen between batches: runs of
+    one batch (so many come `together`) are alike.
     """
     found = float(np.quantile(values, p))
     starts = np.arange(0, values.size, together)
@@ -114,7 +126,9 @@ def rmse_of_runs(
     found: dict[tuple[str, str], list[FloatArray]] = {}
     for start in range(0, runs, _together(setting)):
         rows = data.products[rng.permutation(data.products.shape[0])[:size]]
-        for key, squares in _batch(setting, min(_together(setting), runs - start), rng, data, rows, mirrored).items():
+        for key, squares in _batch(
+            setting, min(_together(setting), runs - start), rng, data, rows, mirrored
+        ).items():
             found.setdefault(key, []).append(np.sqrt(squares / size))
     return {key: np.concatenate(parts) for key, parts in found.items()}
 
@@ -133,7 +147,9 @@ def _batch(
     """The sum of squares of the held-out errors of every run, for these people in this order."""
     size, d, query = rows.shape[0], data.d, data.query
     drawn = jorgensen(size, setting.conservative, epsilon_c=setting.epsilon_c, epsilon_m=setting.epsilon_m)
-    levels = rng.permuted(np.stack([np.rint(100 * drawn.draw(rng)).astype(np.uint8) for _ in range(runs)]), axis=1)
+    levels = rng.permuted(
+        np.stack([np.rint(100 * drawn.draw(rng)).astype(np.uint8) for _ in range(runs)]), axis=1
+    )
     ends = np.linspace(0, size, FOLDS + 1).astype(np.int64)
     folds = [slice(a, b) for a, b in pairwise(ends)]
     whole = np.stack([rows[fold].sum(axis=0, dtype=np.float64) for fold in folds])
@@ -152,10 +168,15 @@ def _batch(
         for name in plans
     }
 
-    every = Moments(*(np.broadcast_to(part, (runs, *part.shape)) for part in (everyone.xx, everyone.yx, everyone.yy)))
+    every = Moments(
+        *(np.broadcast_to(part, (runs, *part.shape)) for part in (everyone.xx, everyone.yx, everyone.yy))
+    )
     given = {"M": every} | {name: moments(training[name], d) for name in ("T", "Alag.", "S-avg", "S")}
     most = levels.max(axis=1)[:, None] / 100
-    at = dict.fromkeys(given, most) | {"M": levels.min(axis=1)[:, None] / 100, "S-avg": _means(levels)[:, None] / MICRO}
+    at = dict.fromkeys(given, most) | {
+        "M": levels.min(axis=1)[:, None] / 100,
+        "S-avg": _means(levels)[:, None] / MICRO,
+    }
     omegas = {("non private", ""): np.broadcast_to(least_squares(everyone), (runs, FOLDS, d))}
     omegas |= {(name, ""): fit(given[name], at[name], rng) for name in given}
     omegas |= {(name, ""): omega for name, omega in own.items()}
@@ -179,8 +200,9 @@ def weighted_sums(
 ) -> dict[str, FloatArray]:
     """{method: runs × folds × products}: sums of everybody's products, weighted by the method's own weights.
 
-    S, S-avg and `sample`: 1 for who is kept (one number between 0 and 1 decides for all three). T: 1 for who allows the largest level. Alag.: every value but the
-    intercept is multiplied by ε/ε_L, so a product of two by its square. `affine`: the charge.
+    S, S-avg and `sample`: 1 for who is kept (one number between 0 and 1 decides for all three). T: 1 for who
+    allows the largest level. Alag.: every value but the intercept is multiplied by ε/ε_L, so a product of two
+    by its square. `affine`: the charge.
     """
     runs, size = levels.shape
     chance = rng.random((runs, size), dtype=np.float32)
@@ -197,8 +219,8 @@ def weighted_sums(
 
     stretch = of_everyone([np.minimum(STEPS / top, 1.0) for top in tops])
     weights = {
-        "S": kept([probabilities(STEPS, int(top), "add-remove") for top in tops]),
-        "S-avg": kept([probabilities(STEPS, int(mean), "add-remove") for mean in _means(levels)]),
+        "S": kept([probabilities(STEPS, int(top), ADD_REMOVE) for top in tops]),
+        "S-avg": kept([probabilities(STEPS, int(mean), ADD_REMOVE) for mean in _means(levels)]),
         "T": of_everyone([(top <= STEPS).astype(np.float64) for top in tops]),
         "Alag.": stretch * stretch,
         "affine": of_everyone([made.table for made in plans["affine"]]),
@@ -222,7 +244,7 @@ def _orders(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.append(first, rows.size + d - 1), np.array([rows.size - 1])
 
 
-# --- accord's own regression ----------------------------------------------------------------------------------------------------
+# --- accord's own regression --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -231,21 +253,34 @@ class Planned:
 
     table: FloatArray
     """Of each hundredth: its charge, or of `sample` the chance with which a person is kept."""
-    calibration: Calibration
+    calibration: Weighted | Kept
     kept: float
     """Of `sample`: Σπ."""
 
+    @property
+    def unit(self) -> float:
+        """The scale of a noise of sensitivity 1: with charges as weights it is 1."""
+        return MICRO / self.calibration.t if isinstance(self.calibration, Kept) else 1.0
+
 
 def plan(query: Regression, levels: Levels, mechanism: str) -> Planned:
-    """For the people of one training set. The other folds' levels differ by chance only: they share it. `affine` under replace, `sample` under add-remove as S."""
+    """For the people of one training set.
+
+    The other folds' levels differ by chance only: they share it. `affine` under replace, `sample` under
+    add-remove as S.
+    """
     people = np.bincount(levels, minlength=STEPS.size)
     there = np.flatnonzero(people)
     spec = Spec(STEPS[there], people[there])
     neighbors = "add-remove" if mechanism == "sample" else "replace"
-    found = planned(spec, query, mechanism, neighbors).calibration
+    calibration = planned(spec, query, mechanism, neighbors).calibration
+    assert isinstance(calibration, Weighted | Kept)
     table = np.zeros(STEPS.size)
-    table[there] = found.charges / MICRO if found.keep is None else found.keep / float(SURE)
-    return Planned(table, found, float(people @ table))
+    if isinstance(calibration, Kept):
+        table[there] = calibration.keep / float(SURE)
+    else:
+        table[there] = calibration.charges / MICRO
+    return Planned(table, calibration, float(people @ table))
 
 
 @lru_cache(maxsize=8)
@@ -270,13 +305,14 @@ def places(query: Regression) -> NDArray[np.intp]:
 
 
 def noisy_moments(query: Regression, sums: FloatArray, made: Planned, rng: np.random.Generator) -> FloatArray:
-    """What accord's regression releases from weighted sums of products, one row for each set of people: the noise's size, then the entries' means.
+    """What accord's regression releases from weighted sums of products, one row for each set of people: the
+    noise's size, then the entries' means.
 
-    Sums are of charges in ε, or of people who are kept. The number of people is public under replace, and released with noise where people are kept at random.
+    Sums are of charges in ε, or of people who are kept. The number of people is public under replace, and
+    released with noise where people are kept at random.
     """
     sets, ones, y = sums.shape[0], sums.shape[1] - query.codes - 3, sums.shape[1] - 2
-    sampled, total = made.calibration.keep is not None, sums[:, ones]
-    unit = MICRO / made.calibration.t if made.calibration.t else 1.0
+    sampled, total, unit = isinstance(made.calibration, Kept), sums[:, ones], made.unit
     if made.calibration.mean_only and not sampled:
         return np.column_stack([1 / total, (sums[:, y] + 2 * rng.laplace(size=sets)) / total])
     if made.calibration.mean_only:
@@ -292,11 +328,12 @@ def noisy_moments(query: Regression, sums: FloatArray, made: Planned, rng: np.ra
 
 
 def noise_of(query: Regression, made: Planned) -> tuple[float, FloatArray, int]:
-    """The size that is divided by the weight of each entry to be the scale of its noise; these weights; and that of the number of people."""
+    """The size that is divided by the weight of each entry to be the scale of its noise; these weights; and
+    that of the number of people.
+    """
     w = weights_for(query.codes)
-    s = float(sensitivity(query, "replace" if made.calibration.keep is None else "add-remove"))
-    unit = MICRO / made.calibration.t if made.calibration.t else 1.0
-    return s * unit, np.array([getattr(w, entry.kind) for entry in query.encoding.products]), w.count
+    s = float(sensitivity(query, ADD_REMOVE if isinstance(made.calibration, Kept) else REPLACE))
+    return s * made.unit, np.array([getattr(w, entry.kind) for entry in query.encoding.products]), w.count
 
 
 def coefficients(query: Regression, found: FloatArray) -> FloatArray:
@@ -306,16 +343,19 @@ def coefficients(query: Regression, found: FloatArray) -> FloatArray:
     return np.roll(np.array(solved), -1, axis=1)
 
 
-# --- what the paper says --------------------------------------------------------------------------------------------------------
+# --- what the paper says ------------------------------------------------------------------------------------
 
 LESS_NOISE = (
-    "the authors' program has less noise than this needs: two noises are averaged for every product of features, and 2Σyx gets one. It comes out under another reading, one noise for "
-    "each product and for Σyx (“mirrored”). The paper does not say how runs are averaged; a mean is ruled by its worst runs, so medians are shown"
+    "the authors' program has less noise than this needs: two noises are averaged for every product of "
+    "features, and 2Σyx gets one. It comes out under another reading, one noise for "
+    "each product and for Σyx (“mirrored”). The paper does not say how runs are averaged; a mean is ruled by "
+    "its worst runs, so medians are shown"
 )
 
 
 MORE_NOISE = (
-    "with that noise, M stays above 1.4 for every n of the figure: neither reading has both parts of the sentence"
+    "with that noise, M stays above 1.4 for every n of the figure: neither reading has both parts of the "
+    "sentence"
 )
 
 
@@ -376,7 +416,8 @@ def _claims_c(points: Points) -> list[Claim]:
             Claim(
                 f"S below T{', mirrored noise' if panel else ''}",
                 "f_C = 0.5",
-                f"{'(another reading) ' if panel else ''}the RMSE of S is about 36 % lower than that of T (here: from half to one and a half of that)",
+                f"{'(another reading) ' if panel else ''}the RMSE of S is about 36 % lower than that of T "
+                "(here: from half to one and a half of that)",
                 below,
                 slack >= 0,
                 slack / error if error else inf,
@@ -396,7 +437,9 @@ def _about_minimum(points: Points) -> list[Claim]:
     )
     unstable = "M is generally unstable (here: its quartiles are five times as far apart as S's)"
     return [
-        is_below(Point("0.77", xs[0], 0.77), mean_of(points, "M", xs), "mean of all", "the RMSE for M was > 0.77"),
+        is_below(
+            Point("0.77", xs[0], 0.77), mean_of(points, "M", xs), "mean of all", "the RMSE for M was > 0.77"
+        ),
         is_below(steady, wild, "mean of all", unstable, factor=0.2),
     ]
 
@@ -425,7 +468,8 @@ def _claims_d(points: Points) -> list[Claim]:
     until = max(x for x in xs if x < 40_000)
     for panel in ("", MIRRORED):
         before, after = (
-            replace(points.at("M", n, panel), method=f"M{', mirrored noise' if panel else ''}") for n in (until, xs[-1])
+            replace(points.at("M", n, panel), method=f"M{', mirrored noise' if panel else ''}")
+            for n in (until, xs[-1])
         )
         said = f"{'(another reading) ' if panel else ''}the RMSE of M remained above 1.4 until n ≥ 40,000"
         border = Point("1.4", until, 1.4)
@@ -434,15 +478,25 @@ def _claims_d(points: Points) -> list[Claim]:
     return claims
 
 
-WARNING = "Columns are coded with declared bounds, income with 0 to 200,000; the authors' program takes the least and the largest value in the data instead, which is not private."
+WARNING = (
+    "Columns are coded with declared bounds, income with 0 to 200,000; the authors' program takes the least "
+    "and the largest value in the data instead, which is not private."
+)
 NOTES = (
-    "The paper's census sample is not public here: people are drawn by accord.lab.papers.census, whose laws are stated there; a file in its place is used with as many of the twelve columns as it has.",
-    "The functional mechanism is run as in its authors' program: sensitivity 2d² + 4d, noise on the whole matrix, which is then averaged with its transpose, a ridge of four standard deviations.",
-    "Points are medians over the runs: an eigenvalue next to 0 makes errors so large that their mean is not finite and grows with the number of runs.",
-    "A run keeps the same people for all five folds, with new noise for each; folds are drawn for every 25 runs (10 where not everyone takes part). Neither changes the law of a fold's error.",
-    "Alag. is read as: every value of a person, income too, is multiplied by ε/ε_L, the program appends the intercept, and runs at ε_L.",
-    "T is at the largest level, so that hardly anyone but liberal people is read; M is at the smallest level that somebody has.",
-    "`affine` and `sample` are accord's own regression, with its charges, noise and solution; `affine` protects against a change of values (replace), `sample` as S against coming or going.",
+    "The paper's census sample is not public here: people are drawn by accord.lab.papers.census, whose laws "
+    "are stated there; a file in its place is used with as many of the twelve columns as it has.",
+    "The functional mechanism is run as in its authors' program: sensitivity 2d² + 4d, noise on the whole "
+    "matrix, which is then averaged with its transpose, a ridge of four standard deviations.",
+    "Points are medians over the runs: an eigenvalue next to 0 makes errors so large that their mean is not "
+    "finite and grows with the number of runs.",
+    "A run keeps the same people for all five folds, with new noise for each; folds are drawn for every 25 "
+    "runs (10 where not everyone takes part). Neither changes the law of a fold's error.",
+    "Alag. is read as: every value of a person, income too, is multiplied by ε/ε_L, the program appends the "
+    "intercept, and runs at ε_L.",
+    "T is at the largest level, so that hardly anyone but liberal people is read; M is at the smallest level "
+    "that somebody has.",
+    "`affine` and `sample` are accord's own regression, with its charges, noise and solution; `affine` "
+    "protects against a change of values (replace), `sample` as S against coming or going.",
 )
 
 
@@ -463,7 +517,8 @@ def _experiment(
         f"J-fig3{letter}",
         f"Regression of income: {name}",
         f"[J] Figure 3({letter})",
-        f"census-like people ({PEOPLE:,} of the generator), d = 13 columns with the intercept; f_C = 0.54, f_M = 0.37, ε_C = 0.01, ε_M = {epsilon_m:g}, ε_L = 1, but for what is on the axis; "
+        f"census-like people ({PEOPLE:,} of the generator), d = 13 columns with the intercept; f_C = 0.54, "
+        f"f_M = 0.37, ε_C = 0.01, ε_M = {epsilon_m:g}, ε_L = 1, but for what is on the axis; "
         "five-fold cross-validation, a new specification in every run",
         500,
         quick,

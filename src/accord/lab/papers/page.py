@@ -1,4 +1,6 @@
-"""What came out of experiments, for readers: a table in the terminal, CSV, and one page as Markdown and as HTML."""
+"""What came out of experiments, for readers: a table in the terminal, CSV, and one page as Markdown and as
+HTML.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +23,17 @@ from accord.lab.papers.reproduction import EXPERIMENTS, Result
 
 _PAPERS = {
     "J": "Jorgensen, Yu, Cormode 2015. Conservative or liberal? Personalized differential privacy. ICDE.",
-    "F": "Ferrando, Gillenwater, Kulesza 2021. Combining public and private data. NeurIPS workshop Privacy in Machine Learning.",
-    "C": "Chaudhuri, Courtade 2023. Mean estimation under heterogeneous privacy: some privacy can be free. ISIT.",
+    "F": "Ferrando, Gillenwater, Kulesza 2021. Combining public and private data. NeurIPS workshop Privacy "
+    "in Machine Learning.",
+    "C": "Chaudhuri, Courtade 2023. Mean estimation under heterogeneous privacy: some privacy can be free. "
+    "ISIT.",
     "Z": "Cyffers, Ziani 2026. Limits of personalizing differential privacy budgets.",
 }
 _SURE = 2.0
 
 
 def is_paper(claim: Claim) -> bool:
-    """Whether a paper says it; not what is said of our own curves, or of another reading of the same words."""
+    """Whether a paper says it; not what is said of our own curves, or of another reading of its words."""
     return not (isinstance(claim.paper, str) and claim.paper.startswith("("))
 
 
@@ -86,7 +90,7 @@ def catalogue_view() -> Any:
 
 
 def write(results: Sequence[Result], out: Path) -> list[Path]:
-    """The page `reproduction.md`, the same as HTML, and in a folder beside them every figure and its numbers."""
+    """The page `reproduction.md`, the same as HTML, and in a folder every figure and its numbers."""
     folder = out / "reproduction"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -111,7 +115,16 @@ def _write_csv(result: Result, path: Path) -> None:
             ours = int(p.method in result.experiment.ours)
             second = "" if p.y is None else repr(p.y)
             writer.writerow(
-                [result.experiment.id, p.panel, p.method, ours, repr(p.x), second, repr(p.value), repr(p.error)]
+                [
+                    result.experiment.id,
+                    p.panel,
+                    p.method,
+                    ours,
+                    repr(p.x),
+                    second,
+                    repr(p.value),
+                    repr(p.error),
+                ]
             )
 
 
@@ -126,23 +139,30 @@ def _opening(results: Sequence[Result]) -> list[str]:
     noes = [c for c in sure if not c.agrees]
     quick = [r for r in results if r.runs < r.experiment.runs]
     return [
-        f"Made by `accord reproduce {ids}` of accord {accord.__version__}, in {sum(r.seconds for r in results) / 60:.1f} minutes of one core"
+        f"Made by `accord reproduce {ids}` of accord {accord.__version__}, in "
+        f"{sum(r.seconds for r in results) / 60:.1f} minutes of one core"
         + (
             f"; {len(quick)} of {len(results)} with fewer runs than the paper's."
             if quick
             else ", with the papers' numbers of runs."
         ),
-        f"Of {len(claims)} things that the papers say, {len(sure) - len(noes)} came out, {len(noes)} did not, and for {len(claims) - len(sure)} the runs are too few to tell (“unsure”: less than "
+        f"Of {len(claims)} things that the papers say, {len(sure) - len(noes)} came out, {len(noes)} did "
+        f"not, and for {len(claims) - len(sure)} the runs are too few to tell (“unsure”: less than "
         f"two standard errors from the border)."
         + (" Each that did not is told below, with the reason." if noes and all(c.why for c in noes) else "")
         + (
-            f" {others} more rows, in brackets, are about accord's own curves, or read the same words in another way."
+            f" {others} more rows, in brackets, are about accord's own curves, or read the same words in "
+            "another way."
             if others
             else ""
         ),
-        "How to read the tables: where a paper gives a number, it stands under “paper”; where it gives words, they do. “A / B” is what A has on the figure's y axis divided by what B has there, at "
-        "the same place unless two are named; below 1, A is better. Where words leave open how much, what was taken is said in brackets. A shaded band in a figure is two standard errors wide on either "
-        "side; dashed lines are accord's own, which the papers do not have. Where a paper's own choice is not private, it is redrawn as the paper has it, and the figure says so; accord itself never does that.",
+        "How to read the tables: where a paper gives a number, it stands under “paper”; where it gives "
+        "words, they do. “A / B” is what A has on the figure's y axis divided by what B has there, at "
+        "the same place unless two are named; below 1, A is better. Where words leave open how much, what "
+        "was taken is said in brackets. A shaded band in a figure is two standard errors wide on either "
+        "side; dashed lines are accord's own, which the papers do not have. Where a paper's own choice is "
+        "not private, it is redrawn as the paper has it, and the figure says so; accord itself never does "
+        "that.",
     ]
 
 
@@ -199,7 +219,9 @@ def _html(results: Sequence[Result]) -> str:
     for r in results:
         e = r.experiment
         body.append(
-            f'<tr><td><a href="#{e.id}">{e.id}</a></td><td>{escape(f"{e.paper}: {e.title}")}</td><td>{_score(r)}</td></tr>'
+            "<tr><td><a "
+            f'href="#{e.id}">{e.id}</a></td>'
+            f"<td>{escape(f'{e.paper}: {e.title}')}</td><td>{_score(r)}</td></tr>"
         )
     body.append("</table>")
     for r in results:
@@ -207,7 +229,8 @@ def _html(results: Sequence[Result]) -> str:
         rows, words = _sections(r)
         body += [
             f'<h2 id="{e.id}">{e.id}</h2>',
-            f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> {escape(f'{e.setting} ({how(r)}). Numbers are of: {_measure(r)}.')}</p>",
+            f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> "
+            f"{escape(f'{e.setting} ({how(r)}). Numbers are of: {_measure(r)}.')}</p>",
         ]
         body.append(f'<img src="reproduction/{e.id}.png" alt="{escape(e.title)}">')
         body += html.table(_HEAD, rows, bad=("no",))

@@ -1,6 +1,8 @@
-"""reproduce: measure experiments, in as many processes as there are cores for, and say where the papers are met.
+"""reproduce: measure experiments, in as many processes as there are cores for, and say where the papers are
+met.
 
-What comes out depends on the seed alone: every setting has a generator of its own, and every process reckons with one thread.
+What comes out depends on the seed alone: every setting has a generator of its own, and every process reckons
+with one thread.
 """
 
 from __future__ import annotations
@@ -87,7 +89,9 @@ def wanted(ids: Sequence[str]) -> list[Experiment]:
     """The experiments of these names: "all", whole ids, or beginnings of them such as C or J-fig1."""
     found: dict[str, Experiment] = {}
     for name in ids or ("all",):
-        matching = [e for key, e in EXPERIMENTS.items() if name == "all" or key == name or key.startswith(name)]
+        matching = [
+            e for key, e in EXPERIMENTS.items() if name == "all" or key == name or key.startswith(name)
+        ]
         if not matching:
             raise AccordError(f"there is no figure {name!r}: {did_you_mean(name, EXPERIMENTS)}")
         found |= {e.id: e for e in matching}
@@ -158,7 +162,9 @@ def catalogue() -> dict[str, Any]:
     }
 
 
-def _measured(runs: int | None, seed: int, context: Context, task: tuple[str, int]) -> tuple[list[Point], float]:
+def _measured(
+    runs: int | None, seed: int, context: Context, task: tuple[str, int]
+) -> tuple[list[Point], float]:
     return measure(*task, runs, seed, context)
 
 

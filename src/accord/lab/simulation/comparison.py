@@ -17,7 +17,16 @@ from accord.report.figures import CHOSEN, OTHER, pyplot, save
 from accord.spec import Spec
 from accord.statistics import Query
 
-_SHOWN = ("mechanism", "rmse", "standard_error", "predicted", "rmse_here", "predicted_here", "bias", "bias_bound")
+_SHOWN = (
+    "mechanism",
+    "rmse",
+    "standard_error",
+    "predicted",
+    "rmse_here",
+    "predicted_here",
+    "bias",
+    "bias_bound",
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +47,9 @@ class Comparison:
         return next((key for key in ("correlation", "people") if len({row[key] for row in rows}) > 1), None)
 
     def plot(self, path: str | Path) -> Path:
-        """Measured errors with twice their standard error as a picture in a file: bars with what the plans predicted, or lines along what differs."""
+        """Measured errors with twice their standard error as a picture in a file: bars with what the plans
+        predicted, or lines along what differs.
+        """
         plt = pyplot()
         along, rows = self.along, self.rows
         figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
@@ -69,9 +80,17 @@ class Comparison:
             for k, ((colour, marker), name) in enumerate(zip(cycle(LOOKS), names, strict=False)):
                 line = sorted((row for row in rows if row["mechanism"] == name), key=lambda row: row[along])
                 axes.errorbar(
-                    [row[along] for row in line], [row["rmse"] for row in line], [2 * row["standard_error"] for row in line],
-                    color=colour, marker=marker, linestyle=_STYLES[k % 4], linewidth=1.4, markersize=5, capsize=2, label=f"{name} ({_kappa(line[-1])})",
-                )  # fmt: skip
+                    [row[along] for row in line],
+                    [row["rmse"] for row in line],
+                    [2 * row["standard_error"] for row in line],
+                    color=colour,
+                    marker=marker,
+                    linestyle=_STYLES[k % 4],
+                    linewidth=1.4,
+                    markersize=5,
+                    capsize=2,
+                    label=f"{name} ({_kappa(line[-1])})",
+                )
             axes.set(
                 xlabel="correlation of levels and values" if along == "correlation" else along,
                 ylabel=f"rmse ({self.simulations[0].query.unit})",
@@ -94,7 +113,10 @@ class Comparison:
         shown = ["κ" if name == "bias_bound" else name for name in names]
         cells = [[_cell(row[name]) for name in names] for row in self.rows]
         widths = [max(len(name), *(len(line[k]) for line in cells)) for k, name in enumerate(shown)]
-        head = f"errors in: {self.simulations[0].query.unit}; κ times the largest difference between levels bounds the bias"
+        head = (
+            f"errors in: {self.simulations[0].query.unit}; κ times the largest difference between levels "
+            "bounds the bias"
+        )
         return (
             head
             + "\n"
@@ -129,13 +151,15 @@ def compare(
 
     >>> import accord
     >>> from accord.lab import populations
-    >>> both = compare(["affine", "minimum"], accord.mean("x", (0, 1)), accord.Spec.from_groups({0.1: 700, 1: 300}), populations.uniform(), runs=200)
+    >>> query, spec = accord.mean("x", (0, 1)), accord.Spec.from_groups({0.1: 700, 1: 300})
+    >>> both = compare(["affine", "minimum"], query, spec, populations.uniform(), runs=200)
     >>> [row["mechanism"] for row in both.rows]
     ['affine', 'minimum']
     """
     if isinstance(of, str | Simulation) or not isinstance(of, Iterable):
         raise QueryError(
-            f"compare takes a list of simulations or names, not {type(of).__name__}: compare(['affine', 'minimum'], …)."
+            f"compare takes a list of simulations or names, not {type(of).__name__}: compare(['affine', "
+            "'minimum'], …)."
         )
     made: list[Simulation] = []
     for one in of:
@@ -144,7 +168,8 @@ def compare(
         elif isinstance(one, str):
             if query is None or spec is None or population is None:
                 raise QueryError(
-                    f"compare has the name {one!r}, and needs a query, a spec and a population to simulate it: compare(['affine'], query, spec, population)."
+                    f"compare has the name {one!r}, and needs a query, a spec and a population to simulate "
+                    "it: compare(['affine'], query, spec, population)."
                 )
             made.append(simulate(one, query, spec, population, **options))
         else:
@@ -153,7 +178,8 @@ def compare(
         raise QueryError("there is nothing to compare. Give simulations, or names of mechanisms.")
     if len({one.query.unit for one in made}) > 1:
         raise QueryError(
-            "these simulations have errors in different units. Compare means with means, and ranks with ranks."
+            "these simulations have errors in different units. Compare means with means, and ranks with "
+            "ranks."
         )
     done = Comparison(tuple(made))
     return done if done.along else Comparison(tuple(sorted(made, key=lambda one: one.rmse)))

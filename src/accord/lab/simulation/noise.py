@@ -11,7 +11,10 @@ _FINE = 2**20
 
 
 class Seeded:
-    """The laws of `accord.noise`, from a NumPy generator. Floats take part: equal in law to about 1 in 10⁹, fast, and worth nothing for privacy."""
+    """The laws of `accord.noise`, from a NumPy generator.
+
+    Floats take part: equal in law to about 1 in 10⁹, fast, and worth nothing for privacy.
+    """
 
     __slots__ = ("rng",)
 

@@ -1,4 +1,6 @@
-"""Populations that people are drawn from, each knowing its own distribution function: what is true of them is reckoned, not simulated."""
+"""Populations that people are drawn from, each knowing its own distribution function: what is true of them is
+reckoned, not simulated.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def normal(mean: float = 0.0, std: float = 1.0) -> Population:
     _finite(mean=mean)
     _positive(std=std)
     return Population(
-        f"normal({mean:g}, {std:g})", lambda rng, size: rng.normal(mean, std, size), lambda x: _phi((x - mean) / std)
+        f"normal({mean:g}, {std:g})",
+        lambda rng, size: rng.normal(mean, std, size),
+        lambda x: _phi((x - mean) / std),
     )
 
 
@@ -100,7 +104,8 @@ def beta(a: float, b: float, low: float = 0.0, high: float = 1.0) -> Population:
         raise QueryError(
             f"beta({a:g}, {b:g}) is too steep at its ends to be reckoned with. Give a and b of at least 0.5."
         )
-    # its distribution function, by the sum of its density over fine steps of the angle: with x = sin², the ends are smooth for a, b ≥ ½
+    # its distribution function, by the sum of its density over fine steps of the angle: with x = sin², the
+    # ends are smooth for a, b ≥ ½
     angle = (np.arange(_STEPS) + 0.5) * (np.pi / 2 / _STEPS)
     log_density = (2 * a - 1) * np.log(np.sin(angle)) + (2 * b - 1) * np.log(np.cos(angle))
     mass = np.exp(log_density + lgamma(a + b) - lgamma(a) - lgamma(b)) * (np.pi / _STEPS)
@@ -116,11 +121,14 @@ def beta(a: float, b: float, low: float = 0.0, high: float = 1.0) -> Population:
 
 
 def column(values: ArrayLike | str | Path, name: str | None = None) -> Population:
-    """People drawn with replacement from real ones: an array of their values, or a file with the name of a column."""
+    """People drawn with replacement from real ones: an array of their values, or a file with the name of a
+    column.
+    """
     if isinstance(values, str | Path):
         if name is None:
             raise QueryError(
-                f"column({str(values)!r}) needs the name of a column. Give it as the second argument, such as 'income'."
+                f"column({str(values)!r}) needs the name of a column. Give it as the second argument, such "
+                "as 'income'."
             )
         given = _read(values, name)
     else:
@@ -145,7 +153,9 @@ def _read(path: str | Path, name: str) -> FloatArray:
 
     engine = open_source(path)
     if engine.columns.get(name) not in ("number", "untyped"):
-        raise QueryError(f"{str(path)!r} has no column {name!r} of numbers: {did_you_mean(name, engine.columns)}")
+        raise QueryError(
+            f"{str(path)!r} has no column {name!r} of numbers: {did_you_mean(name, engine.columns)}"
+        )
     found: FloatArray = engine.rows(engine.source, [name], "numpy")
     return found[:, 0]
 

@@ -47,19 +47,24 @@ def jorgensen(
     epsilon_m: float = 0.2,
     epsilon_l: float = 1.0,
 ) -> Drawn:
-    """[J] V: conservative people uniform on [ε_C, ε_M], moderate ones on [ε_M, ε_L], both rounded to hundredths; the others, liberal, have ε_L.
+    """[J] V: conservative people uniform on [ε_C, ε_M], moderate ones on [ε_M, ε_L], both rounded to
+    hundredths; the others, liberal, have ε_L.
 
     >>> jorgensen(1000).spec(seed=1).levels[-1], jorgensen(1000).spec(seed=1).total
     (1.0, 1000)
     """
     _are_numbers(conservative, moderate, epsilon_c, epsilon_m, epsilon_l)
-    if not _are_people(people) or not (min(conservative, moderate) >= 0 and conservative + moderate <= 1 + 1e-9):
+    if not _are_people(people) or not (
+        min(conservative, moderate) >= 0 and conservative + moderate <= 1 + 1e-9
+    ):
         raise SpecError(
-            f"{people} people, {conservative:g} of them conservative and {moderate:g} moderate: the shares are not negative and add up to at most 1."
+            f"{people} people, {conservative:g} of them conservative and {moderate:g} moderate: the shares "
+            "are not negative and add up to at most 1."
         )
     if not 0.01 <= epsilon_c <= epsilon_m <= epsilon_l < inf:
         raise SpecError(
-            f"levels {epsilon_c:g}, {epsilon_m:g}, {epsilon_l:g} are not ascending and finite, from 0.01 on, the smallest step that they are rounded to."
+            f"levels {epsilon_c:g}, {epsilon_m:g}, {epsilon_l:g} are not ascending and finite, from 0.01 on, "
+            "the smallest step that they are rounded to."
         )
     first, second = round(conservative * people), round((conservative + moderate) * people)
 
@@ -76,8 +81,12 @@ def log_uniform(people: int = 1000, low: float = -4.0, high: float = 2.0) -> Dra
     """ln ε uniform on [low, high], as in [C]'s Table II."""
     _are_numbers(low, high)
     if not _are_people(people) or not -13 < low <= high < 13:
-        raise SpecError(f"ln ε from {low:g} to {high:g} for {people} people: give −13 < low ≤ high < 13, for somebody.")
-    return Drawn(f"ln ε uniform on [{low:g}, {high:g}]", people, lambda rng: np.exp(rng.uniform(low, high, people)))
+        raise SpecError(
+            f"ln ε from {low:g} to {high:g} for {people} people: give −13 < low ≤ high < 13, for somebody."
+        )
+    return Drawn(
+        f"ln ε uniform on [{low:g}, {high:g}]", people, lambda rng: np.exp(rng.uniform(low, high, people))
+    )
 
 
 def two_groups(people: int, share: float, epsilon1: float, epsilon2: float) -> Spec:

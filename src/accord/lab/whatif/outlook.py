@@ -6,9 +6,9 @@
     gains       what the classic ways out cost: everyone at the strictest level, or one threshold
     moves       what would change if a tier (or a fifth of the people) allowed more, less or nothing
 
-Everything is reckoned from the Spec and the Query by the code that plans use; there is no room for values in any signature. Errors are rmse about the
-population. Where mechanisms are compared, the lowest error counts: `auto` prefers a threshold that is up to 5 % worse, and a change of mind would look like
-a change of error.
+Everything is reckoned from the Spec and the Query by the code that plans use; there is no room for values in
+any signature. Errors are rmse about the population. Where mechanisms are compared, the lowest error counts:
+`auto` prefers a threshold that is up to 5 % worse, and a change of mind would look like a change of error.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from accord.errors import PlanError, QueryError
 from accord.mechanisms import charges, regression
 from accord.mechanisms.additive import weighted_mean
 from accord.mechanisms.rank import weighted_rank
-from accord.mechanisms.record import Task, Way
+from accord.mechanisms.record import Method, Task
 from accord.mechanisms.sample import tried
-from accord.planning import Candidate, Plan, idle_error, plan
-from accord.receipt import SCHEMA
+from accord.planning import Candidate, Plan, midpoint_error, plan
+from accord.release.receipt import SCHEMA
 from accord.report.text import number
 from accord.spec import Spec
-from accord.statistics import Algorithm, Count, Grouped, Mean, Query
+from accord.statistics import Algorithm, Grid, Grouped, Indicator, Query, Target
+from accord.statistics.target import Additive
 
 _CLIPPING = ("affine", "rank")
 """The mechanisms that charge min(ε, τ); the simpler ones are special cases of them."""
@@ -62,7 +63,10 @@ class Curve:
 
     @property
     def best(self) -> int:
-        """The level with the lowest error. Not always `chosen`: a mechanism goes by a simpler formula where a quantile may land anywhere."""
+        """The level with the lowest error.
+
+        Not always `chosen`: a mechanism goes by a simpler formula where a quantile may land anywhere.
+        """
         return self.levels[int(np.argmin(self.rmse))]
 
 
@@ -74,7 +78,10 @@ class Gain:
     ratio: float | None
     """Its mean squared error, as a multiple of the lowest. None: the lowest is 0."""
     people: float | None
-    """How many times as many people, with levels in the same shares, it would need to be as good. None: more than a million times."""
+    """How many times as many people, with levels in the same shares, it would need to be as good.
+
+    None: more than a million times.
+    """
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,10 @@ class Move:
     rmse: float
     """The lowest predicted error afterwards, in the answer's unit."""
     change: float
-    """In percent of the error before: −50 is half of it. Of sums and counts it is the error per person, because an opt-out makes them smaller."""
+    """In percent of the error before: −50 is half of it.
+
+    Of sums and counts it is the error per person, because an opt-out makes them smaller.
+    """
 
     @property
     def text(self) -> str:
@@ -112,7 +122,9 @@ class Outlook:
     clips: Curve
     gains: tuple[Gain, ...]
     theory: tuple[float, float] | None
-    """[Z]'s gain over the best threshold for these levels and the most that it can be; only of means, sums and counts at worst, under replace."""
+    """[Z]'s gain over the best threshold for these levels and the most that it can be; only of means, sums
+    and counts at worst, under replace.
+    """
     moves: tuple[Move, ...]
 
     def describe(self) -> dict[str, Any]:
@@ -149,7 +161,8 @@ def _points(curve: Curve, name: str) -> dict[str, Any]:
         "chosen": level_text(curve.chosen),
         "best": level_text(curve.best),
         "points": [
-            {name: level_text(level), "rmse": rmse} for level, rmse in zip(curve.levels, curve.rmse, strict=True)
+            {name: level_text(level), "rmse": rmse}
+            for level, rmse in zip(curve.levels, curve.rmse, strict=True)
         ],
     }
 
@@ -170,7 +183,8 @@ def outlook(
     """
     if not isinstance(query, Query):
         raise QueryError(
-            f"an outlook is about one question, not about {type(query).__name__}. Make one with accord.mean or its siblings."
+            f"an outlook is about one question, not about {type(query).__name__}. Make one with accord.mean "
+            "or its siblings."
         )
     if isinstance(query, Grouped):
         raise PlanError(
@@ -178,12 +192,14 @@ def outlook(
         )
     if isinstance(query, Algorithm):
         raise PlanError(
-            f"nothing is known about the errors of {query.name}, which is not accord's. Ask for a statistic of accord."
+            f"nothing is known about the errors of {query.name}, which is not accord's. Ask for a statistic "
+            "of accord."
         )
     made = plan(spec, query, share=share, neighbors=neighbors, notes=notes)
-    if made.query.known:
+    if made.target.is_public:
         raise PlanError(
-            "the number of people is public: it needs no mechanism, so there is nothing to compare. Ask for a count with where=."
+            "the number of people is public: it needs no mechanism, so there is nothing to compare. Ask for "
+            "a count with where=."
         )
     task, (best, lowest) = task_of(made), _best(made)
     clipping = next(c for c in made.candidates if c.mechanism in _CLIPPING and c.calibration is not None)
@@ -200,39 +216,46 @@ def outlook(
     )
 
 
-# ---- errors ----------------------------------------------------------------------------------------------------------
+# ---- errors ------------------------------------------------------------------------------------------------
 
 
 def task_of(plan: Plan) -> Task:
     """What mechanisms see of this plan; those whom the share leaves with nothing are not read."""
     affordable = budget.share(plan.spec.micro, plan.share)
     read = affordable > 0
-    people, query = plan.spec.people[read], plan.query
-    return Task(affordable[read], people, plan.spec.total, query, None, query.variance, query.blur, plan.neighbors)
+    people, target = plan.spec.people[read], plan.target
+    return Task(
+        affordable[read], people, plan.spec.total, target, None, target.variance, target.noise_variance
+    )
 
 
-def _way(query: Query, charge: Callable[[Task], tuple[IntArray, str]]) -> Way:
+def _method(target: Target, charge: Callable[[Task], tuple[IntArray, str]]) -> Method:
     """How a function of levels to charges answers this question."""
-    ways = (weighted_mean(charge), weighted_rank(charge), regression.by_charges(charge))
-    return next(way for way in ways if isinstance(query, way.answers))
+    methods = (weighted_mean(charge), weighted_rank(charge), regression.by_charges(charge))
+    return next(method for method in methods if isinstance(target, method.answers))
 
 
-def _error(way: Way, task: Task) -> float:
-    return way.predict(task, way.calibrate(task)).rmse
+def _error(method: Method, task: Task) -> float:
+    return method.predict(task, method.calibrate(task)).rmse
 
 
 def _best(plan: Plan) -> tuple[str, float]:
-    """The mechanism with the lowest error among those that `auto` chooses from, and this error. Of equally good ones it is affine or rank."""
-    unbiased = [c for c in plan.candidates if c.prediction is not None and c.prediction.bias_bound is not None]
+    """The mechanism with the lowest error among those that `auto` chooses from, and this error.
+
+    Of equally good ones it is affine or rank.
+    """
+    unbiased = [
+        c for c in plan.candidates if c.prediction is not None and c.prediction.bias_bound is not None
+    ]
     lowest = min(map(_rmse, unbiased))
     equal = [c.mechanism for c in unbiased if _rmse(c) <= lowest * (1 + _SAME)]
     return next((name for name in equal if name in _CLIPPING), equal[0]), lowest
 
 
-def _with_idle(plan: Plan) -> tuple[str, float]:
+def _with_midpoint(plan: Plan) -> tuple[str, float]:
     """The same, be it the middle, which needs no data."""
-    best, idle = _best(plan), idle_error(plan.query, plan.spec.total)
-    return best if best[1] <= idle else ("midpoint", idle)
+    best, middle = _best(plan), midpoint_error(plan.target, plan.spec.total)
+    return best if best[1] <= middle else ("midpoint", middle)
 
 
 def _rmse(candidate: Candidate) -> float:
@@ -251,9 +274,9 @@ def _top(candidate: Candidate) -> int:
 
 
 def _thresholds(task: Task, chosen: int) -> Curve:
-    way = _way(task.query, charges.threshold)
+    method = _method(task.target, charges.threshold)
     levels = sorted({*tried(task), chosen})
-    return Curve(tuple(levels), tuple(_error(way, replace(task, t=t)) for t in levels), chosen)
+    return Curve(tuple(levels), tuple(_error(method, replace(task, t=t)) for t in levels), chosen)
 
 
 def _clips(task: Task, chosen: int, levels: tuple[int, ...]) -> Curve:
@@ -267,13 +290,13 @@ def _clips(task: Task, chosen: int, levels: tuple[int, ...]) -> Curve:
         taus |= {int(tau) for tau in np.geomspace(int(finite[0]), top, _TAUS)}
 
     def at(tau: int) -> float:
-        return _error(_way(task.query, lambda task: (np.minimum(task.levels, tau), "")), task)
+        return _error(_method(task.target, lambda task: (np.minimum(task.levels, tau), "")), task)
 
     ordered = sorted(taus)
     return Curve(tuple(ordered), tuple(at(tau) for tau in ordered), chosen)
 
 
-# ---- what personal levels buy ----------------------------------------------------------------------------------------
+# ---- what personal levels buy ------------------------------------------------------------------------------
 
 
 def _gains(plan: Plan, task: Task, lowest: float) -> tuple[Gain, ...]:
@@ -281,25 +304,29 @@ def _gains(plan: Plan, task: Task, lowest: float) -> tuple[Gain, ...]:
         Gain(
             name,
             (_rmse(_named(plan, name)) / lowest) ** 2 if lowest else None,
-            _times(_way(task.query, charge), task, lowest),
+            _times(_method(task.target, charge), task, lowest),
         )
         for name, charge in (("minimum", charges.minimum), ("threshold", charges.threshold))
     )
 
 
-def _times(way: Way, task: Task, goal: float) -> float | None:
-    """By how much the numbers of people have to be multiplied to reach this error (per person, for sums and counts).
+def _times(method: Method, task: Task, goal: float) -> float | None:
+    """By how much the numbers of people have to be multiplied to reach this error (per person, for sums and
+    counts).
 
-    This is not the ratio of squared errors: where noise prevails, they fall with the square of the number of people.
+    This is not the ratio of squared errors: where noise prevails, they fall with the square of the number of
+    people.
     """
-    goal /= task.query.size(task.total)
+    goal /= task.target.factor(task.total)
     up_to = np.cumsum(task.people)
 
     def reached(k: float) -> bool:
-        people = np.diff(np.round(k * up_to), prepend=0).astype(np.int64)  # whole, and k times as many up to each level
+        people = np.diff(np.round(k * up_to), prepend=0).astype(
+            np.int64
+        )  # whole, and k times as many up to each level
         total = int(people.sum()) + round(k * (task.total - int(up_to[-1])))
         more = replace(task, people=people, total=total)
-        return bool(_error(way, more) / task.query.size(total) <= goal * (1 + 1e-9))
+        return bool(_error(method, more) / task.target.factor(total) <= goal * (1 + 1e-9))
 
     high = 1.0
     while not reached(high):
@@ -314,15 +341,18 @@ def _times(way: Way, task: Task, goal: float) -> float | None:
 
 
 def _theory(task: Task) -> tuple[float, float] | None:
-    """[Z] is about the worst case, σ = Δ/2, where the noise has 8 times σ² at charge 1; of sums and counts as of means."""
-    worst = isinstance(task.query, Mean | Count) and isclose(task.blur, 8 * task.variance)
-    if not worst or task.neighbors != "replace":
+    """[Z] is about the worst case, σ = Δ/2, where the noise has 8 times σ² at charge 1; of sums and counts as
+    of means.
+    """
+    of_means = isinstance(task.target, Additive) and isinstance(task.target.query.encoding, Grid | Indicator)
+    worst = of_means and isclose(task.noise_variance, 8 * task.variance)
+    if not worst or not task.relation.people_are_public:
         return None
     spec = Spec(task.levels, task.people)
     return theory.gain(spec), theory.gain_bound(spec)
 
 
-# ---- what if ---------------------------------------------------------------------------------------------------------
+# ---- what if -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -337,8 +367,8 @@ class _Step:
 
 def _moves(before: Plan) -> Iterator[Move]:
     """Every move that changes something and leaves somebody to ask."""
-    spec, query, done = before.spec, before.query, {before.spec}
-    scale = _with_idle(before)[1] / query.size(spec.total)
+    spec, query, done, target = before.spec, before.query, {before.spec}, before.target
+    scale = _with_midpoint(before)[1] / target.factor(spec.total)
     if scale == 0:  # better it cannot be, and worse by any factor
         return
     for step in _tier_by_tier(spec) if spec.micro.size <= _FEW else _band_by_band(spec, _BANDS):
@@ -355,7 +385,7 @@ def _moves(before: Plan) -> Iterator[Move]:
             after = plan(moved, query, share=to_float(before.share), neighbors=before.neighbors)
         except PlanError:  # nobody is left, or nobody with a share of a millionth
             continue
-        (mechanism, lowest), there = _with_idle(after), np.flatnonzero(step.people)
+        (mechanism, lowest), there = _with_midpoint(after), np.flatnonzero(step.people)
         yield Move(
             step.who,
             step.how,
@@ -364,7 +394,7 @@ def _moves(before: Plan) -> Iterator[Move]:
             moved,
             mechanism,
             lowest,
-            100 * (lowest / query.size(moved.total) / scale - 1),
+            100 * (lowest / target.factor(moved.total) / scale - 1),
         )
 
 
@@ -385,7 +415,7 @@ def _tier_by_tier(spec: Spec) -> Iterator[_Step]:
 
 
 def _band_by_band(spec: Spec, bands: int) -> Iterator[_Step]:
-    """Equally many people, from the strictest to the most liberal, with levels twice as high or half as high."""
+    """Equally many people, from the strictest to the most liberal, with levels doubled or halved."""
     ends = np.cumsum(spec.people)
     edges = [spec.total * b // bands for b in range(bands + 1)]
     public = spec.micro == PUBLIC

@@ -13,34 +13,45 @@ from rich.text import Text
 
 from accord.budget import MICRO, PUBLIC, level_text
 from accord.lab.whatif.outlook import Curve, Gain, Move, Outlook, short, task_of
-from accord.planning import Plan, idle_error
+from accord.planning import Plan, midpoint_error
 from accord.report import figures
-from accord.report.text import _row, _table, error, number, plan_view
+from accord.report.text import add_row, error, number, plan_view, text_table
 
 _ROWS = 12
 
 
-# ---- as text ---------------------------------------------------------------------------------------------------------
+# ---- as text -----------------------------------------------------------------------------------------------
 
 
 def view(outlook: Outlook) -> RenderableType:
     """The plan, and then what personal levels buy, the error by t and τ, and what moves would bring."""
-    return Group(plan_view(outlook.plan), "", _gains_view(outlook), "", _curves_view(outlook), "", _moves_view(outlook))
+    return Group(
+        plan_view(outlook.plan), "", _gains_view(outlook), "", _curves_view(outlook), "", _moves_view(outlook)
+    )
 
 
 def _gains_view(outlook: Outlook) -> RenderableType:
-    table = _table("instead of it", ">× its squared error", ">× as many people needed", title=_bought(outlook))
+    table = text_table(
+        "instead of it", ">× its squared error", ">× as many people needed", title=_bought(outlook)
+    )
     for gain in outlook.gains:
-        _row(table, gain.over, "–" if gain.ratio is None else _three(gain.ratio), _needed(gain))
+        add_row(table, gain.over, "–" if gain.ratio is None else _three(gain.ratio), _needed(gain))
     if outlook.theory is None:
         return table
     found, most = map(_three, outlook.theory)
-    told = f"Cyffers, Ziani 2026: the best threshold has {found} times the squared error of the best affine estimator, and at most {most} times with so many levels"
+    told = (
+        f"Cyffers, Ziani 2026: the best threshold has {found} times the squared error of the best affine "
+        f"estimator, and at most {most} times with so many levels"
+    )
     return Group(table, Text(told, "dim"))
 
 
 def _bought(outlook: Outlook) -> str:
-    useless = " of those that read data; the midpoint has a lower one" if outlook.plan.mechanism == "midpoint" else ""
+    useless = (
+        " of those that read data; the midpoint has a lower one"
+        if outlook.plan.mechanism == "midpoint"
+        else ""
+    )
     return f"What personal levels buy: {outlook.best} has the lowest error{useless}"
 
 
@@ -59,19 +70,21 @@ def _three(x: float) -> str:
 
 def _curves_view(outlook: Outlook) -> RenderableType:
     thresholds, clips, task = outlook.thresholds, outlook.clips, task_of(outlook.plan)
-    table = _table(
+    table = text_table(
         f">{_level_name(outlook.plan)}",
         ">people who allow it",
         ">only they are read, at it",
         ">all are read, at most at it",
         title="Error by level: a threshold, or a clip",
     )
-    keep = {thresholds.levels[k] for k in np.linspace(0, len(thresholds.levels) - 1, _ROWS).round().astype(int)}
+    keep = {
+        thresholds.levels[k] for k in np.linspace(0, len(thresholds.levels) - 1, _ROWS).round().astype(int)
+    }
     for level in sorted(keep | {thresholds.chosen}):
         allow = int(task.people[task.levels >= level].sum())
         style = "bold green" if level == thresholds.chosen else ""
         row = level_text(level), f"{allow:,}", error(thresholds.at(level)), error(clips.at(level))
-        _row(table, *row, style=style)
+        add_row(table, *row, style=style)
     told = f"threshold takes {_taken(thresholds, 't')}; {outlook.clipping} takes {_taken(clips, 'τ')}"
     return Group(table, Text(told, "bold"))
 
@@ -91,12 +104,18 @@ def _taken(curve: Curve, letter: str) -> str:
 def _moves_view(outlook: Outlook) -> RenderableType:
     if not outlook.moves:
         return Text("No move of a level can be compared with this.", "dim")
-    table = _table("if", "", ">people", ">error", ">change", "by", title="What would change if people moved")
+    table = text_table(
+        "if", "", ">people", ">error", ">change", "by", title="What would change if people moved"
+    )
     for m in outlook.moves:
         style = "green" if m.change < -0.05 else "yellow" if m.change > 0.05 else ""
-        _row(table, m.who, m.how, f"{m.people:,}", error(m.rmse), _percent(m.change), m.mechanism, style=style)
-    per_person = outlook.plan.query.size(2) != outlook.plan.query.size(1)
-    told = "against the lowest error now" + (", per person: an opt-out makes the answer smaller" if per_person else "")
+        add_row(
+            table, m.who, m.how, f"{m.people:,}", error(m.rmse), _percent(m.change), m.mechanism, style=style
+        )
+    per_person = outlook.plan.target.factor(2) != outlook.plan.target.factor(1)
+    told = "against the lowest error now" + (
+        ", per person: an opt-out makes the answer smaller" if per_person else ""
+    )
     return Group(table, Text(told, "dim"))
 
 
@@ -110,7 +129,7 @@ def _percent(change: float) -> str:
     return "0 %" if size == "0.0" else f"{'+' if change > 0 else '−'}{size} %"
 
 
-# ---- as a picture ----------------------------------------------------------------------------------------------------
+# ---- as a picture ------------------------------------------------------------------------------------------
 
 
 def draw(outlook: Outlook, path: str | Path) -> Path:
@@ -120,7 +139,9 @@ def draw(outlook: Outlook, path: str | Path) -> Path:
     shown = [m for m in outlook.moves if m in largest]
     below = max(3.4, 1.2 + 0.3 * len(shown))
     figure = plt.figure(figsize=(12, 5.2 + below), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=(4.6, below))  # panels one above the other need not be in line
+    upper, lower = figure.subfigures(
+        2, 1, height_ratios=(4.6, below)
+    )  # panels one above the other need not be in line
     (mechanisms, curves), (gains, moves) = upper.subplots(1, 2), lower.subplots(1, 2)
     figures.draw_errors(mechanisms, outlook.plan)
     refused = [c.mechanism for c in outlook.plan.candidates if c.rmse is None]
@@ -149,9 +170,13 @@ def _draw_curves(axes: Any, outlook: Outlook) -> None:
     place = figures.log_axis(axes, [*thresholds.levels, *clips.levels])
     if thresholds.levels == (PUBLIC,):
         axes.set_xticks([place(PUBLIC)], ["∞"])
-    _error_axis(axes, [*thresholds.rmse, *clips.rmse], idle_error(plan.query, plan.spec.total))
-    _draw_curve(axes, place, clips, figures.CHOSEN, "-", "s", f"clip τ ({outlook.clipping}): everyone, up to τ")
-    _draw_curve(axes, place, thresholds, figures.LEVEL, "--", "o", "threshold t: only those who allow t, at t")
+    _error_axis(axes, [*thresholds.rmse, *clips.rmse], midpoint_error(plan.target, plan.spec.total))
+    _draw_curve(
+        axes, place, clips, figures.CHOSEN, "-", "s", f"clip τ ({outlook.clipping}): everyone, up to τ"
+    )
+    _draw_curve(
+        axes, place, thresholds, figures.LEVEL, "--", "o", "threshold t: only those who allow t, at t"
+    )
     for letter, curve, up in (("t", thresholds, 12), ("τ", clips, -19)):
         axes.annotate(
             f"{letter} = {short(curve.chosen).replace('inf', '∞')}: {error(curve.at(curve.chosen))}",
@@ -182,8 +207,10 @@ def _draw_curve(axes: Any, place: Any, curve: Curve, colour: str, line: str, mar
     axes.plot(place(curve.chosen), curve.at(curve.chosen), color=colour, zorder=5, **chosen)
 
 
-def _error_axis(axes: Any, rmse: list[float], idle: float) -> None:
-    """Errors, logarithmic where they are far apart; with the error of the middle, beyond which data are of no use."""
+def _error_axis(axes: Any, rmse: list[float], without_data: float) -> None:
+    """Errors, logarithmic where they are far apart; with the error of the middle, beyond which data are of no
+    use.
+    """
     from matplotlib.ticker import LogLocator
 
     low, high = min(rmse), max(rmse)
@@ -197,10 +224,10 @@ def _error_axis(axes: Any, rmse: list[float], idle: float) -> None:
         pad = 0.3 * (high - low) + 0.05 * high
         axes.set_ylim(max(0.0, low - pad), high + pad or 1.0)
     axes.yaxis.set_major_formatter(lambda y, _: number(y, 4))
-    if axes.get_ylim()[0] < idle < axes.get_ylim()[1]:
-        axes.axhline(idle, color="black", linewidth=1, linestyle=(0, (1, 3)))
+    if axes.get_ylim()[0] < without_data < axes.get_ylim()[1]:
+        axes.axhline(without_data, color="black", linewidth=1, linestyle=(0, (1, 3)))
         at = {"xycoords": ("axes fraction", "data"), "xytext": (-2, 3), "textcoords": "offset points"}
-        axes.annotate("without data", (1, idle), ha="right", fontsize=8, **at)
+        axes.annotate("without data", (1, without_data), ha="right", fontsize=8, **at)
 
 
 def _draw_gains(axes: Any, outlook: Outlook) -> None:
@@ -225,7 +252,8 @@ def _draw_gains(axes: Any, outlook: Outlook) -> None:
     if bound is not None:
         axes.plot(bound, names.index("threshold"), "|", color="black", markersize=24, markeredgewidth=2)
         said += (
-            f"\nstroke: the most that a threshold can have with so many\nlevels, {_three(bound)}× (Cyffers, Ziani 2026)"
+            f"\nstroke: the most that a threshold can have with so many\nlevels, {_three(bound)}× (Cyffers, "
+            "Ziani 2026)"
         )
     axes.set_yticks(range(len(rows)), [name + needs for name, _, needs in rows], fontsize=9)
     axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -240,7 +268,9 @@ def _draw_gains(axes: Any, outlook: Outlook) -> None:
 
 
 def _draw_moves(axes: Any, outlook: Outlook, shown: list[Move]) -> None:
-    some = "" if len(shown) == len(outlook.moves) else f"; {len(shown)} largest changes of {len(outlook.moves)}"
+    some = (
+        "" if len(shown) == len(outlook.moves) else f"; {len(shown)} largest changes of {len(outlook.moves)}"
+    )
     _title(axes, f"If people moved (in brackets: how many{some})")
     if not shown:
         axes.set_axis_off()

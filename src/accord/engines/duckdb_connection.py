@@ -1,0 +1,126 @@
+"""accord's own DuckDB: a database in memory, and how it is asked so that nobody waits and nothing is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Event, Lock, Thread, current_thread, main_thread
+from typing import Any, TypeVar
+
+import duckdb
+
+from accord.engines.engine import tell
+from accord.errors import AccordError, SourceError
+
+_POLL = 0.1
+"""Seconds between two looks at a query that runs."""
+_T = TypeVar("_T")
+
+
+def quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
+    """What `call` gives; an engine's error becomes a SourceError that tells nothing of the data."""
+    try:
+        return call()
+    except AccordError:
+        raise
+    except Exception as error:
+        fault = type(error).__name__
+        stopped = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
+    if stopped:
+        raise KeyboardInterrupt
+    raise SourceError(f"cannot read {label} ({fault}). {hint}")
+
+
+def patiently(connection: Any, call: Callable[[], _T]) -> _T:
+    """What `call` gives, while Ctrl-C stops the query at once and whoever watches is told how far it is.
+
+    DuckDB hears a signal only when a query has ended; so it runs in a thread of its own, and this one
+    waits.
+    """
+    if current_thread() is not main_thread():
+        return call()
+    outcome: list[Any] = []
+    done = Event()  # a join that Ctrl-C interrupts can take a running thread for finished
+
+    def run() -> None:
+        try:
+            outcome.extend((call(), None))
+        except BaseException as fault:
+            outcome.extend((None, fault))
+        done.set()
+
+    worker = Thread(target=run)
+    worker.start()
+    try:
+        while not done.wait(_POLL):
+            tell(connection.query_progress())
+        worker.join()
+    except BaseException:
+        connection.interrupt()
+        done.wait()
+        worker.join()
+        raise
+    answer: _T
+    answer, fault = outcome
+    if fault is not None:
+        raise fault
+    return answer
+
+
+class OwnDatabase:
+    """accord's own database in memory.
+
+    Opening one takes 25 ms, another connection to it less than one; each table has a connection, and names of
+    its own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.database: Any = None
+        self.inherited: list[Any] = []
+
+    def connect(self) -> Any:
+        """A new connection."""
+        with self._lock:
+            if self.database is None:
+                self.database = self._opened()
+            try:
+                return self._connected()
+            except (
+                duckdb.FatalException
+            ):  # a fault of the engine in another table has closed the database for good
+                self.database = self._opened()
+                return self._connected()
+
+    def forget(self) -> None:
+        """After a fork: the parent's threads are not here.
+
+        Its database is left alone, because closing it would wait for them.
+        """
+        self.inherited.append(self.database)
+        self._lock, self.database = Lock(), None
+
+    @staticmethod
+    def _opened() -> Any:
+        return duckdb.connect(
+            config={
+                "autoinstall_known_extensions": "false",
+                "perfect_ht_threshold": "20",  # small integers are grouped by index, without hashing
+                # types guessed from values would make a person's value decide what can be asked
+                "pandas_analyze_sample": "0",
+                # has the CSV reader cast text to numbers and fail on the first that is none
+                "disabled_optimizers": "type_pushdown",
+            }
+        )
+
+    def _connected(self) -> Any:
+        connection = self.database.cursor()
+        connection.execute(
+            "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
+        )  # kept, not printed
+        return connection
+
+
+OWN = OwnDatabase()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=OWN.forget)

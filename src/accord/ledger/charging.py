@@ -1,0 +1,289 @@
+"""Charging: a release is paid for before anything is read, and its answer is booked afterwards.
+
+    reserve    charge everyone whom a plan reads, all of them or nobody
+    recognise  that the people who were read are those who were charged
+    settle     book what came of it: receipts, or that nothing was released
+
+What was reserved stays charged, whatever happens then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import accord
+from accord.budget import MICRO, PUBLIC, IntArray, level_text
+from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError
+from accord.ledger.books import Books
+from accord.ledger.chain import Entry, rows
+from accord.ledger.cohorts import NONE
+from accord.ledger.finding import find, find_cohorts
+from accord.ledger.reading import (
+    Accounts,
+    CohortsOfTable,
+    checked_accounts,
+    confirm_stored,
+    digests,
+    everyone,
+    newest_entry,
+    people_digest,
+)
+from accord.ledger.registering import agree_on_neighbors
+from accord.ledger.store import Session
+from accord.people.identity import Registrable, Remaining
+from accord.planning import Plan
+from accord.spec import Spec
+
+_LEVELS_IN_ERRORS = 3
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A plan that is charged, and not yet answered."""
+
+    entry: int
+    """Its number in the chain."""
+    remaining: Remaining | None
+    """How the plan's people are told apart, if not by their level."""
+    fingerprint: str
+    """Of the people who are charged."""
+    hash: str
+    """Of its entry, by which it is known: another copy of the ledger may have another entry of its number."""
+
+
+def reserve(books: Books, table: Registrable, plan: Plan) -> Reservation:
+    """Charge everyone for a plan, before anything is read; all or nobody."""
+    return reserve_all(books, [(table, plan)])[0]
+
+
+def reserve_all(books: Books, asked: Sequence[tuple[Registrable, Plan]]) -> list[Reservation]:
+    """Charge everyone for plans about different people; all of them or nobody."""
+    fingerprints = [table.identity.fingerprint(books.secret) for table, _ in asked]
+    with books.writing() as db:
+        return [
+            _charge(books, db, table, plan, fingerprint)
+            for (table, plan), fingerprint in zip(asked, fingerprints, strict=True)
+        ]
+
+
+def recognise(books: Books, table: Registrable, reservation: Reservation) -> None:
+    """Refuse a table that has changed while it was read: others may have been read than were charged."""
+    if table.identity.fingerprint(books.secret) != reservation.fingerprint:
+        raise SourceError(TABLE_CHANGED)
+
+
+def settle(books: Books, reservation: Reservation, receipts: list[dict[str, Any]] | None) -> Entry:
+    """Book what came of a reservation; None: nothing was released.
+
+    Raises:
+        LedgerError: the ledger does not have it any more, so that its charge is forgotten.
+    """
+    with books.writing() as db:
+        booked = db.rows("SELECT hash FROM accord_entry WHERE seq = ?", reservation.entry)
+        if booked != [(reservation.hash,)]:
+            raise LedgerError(
+                f"the ledger {books.label} does not have the reservation of this release any more: "
+                "an older copy of it was put in its place meanwhile. Ask again."
+            )
+        unchanged = digests(newest_entry(db))
+        if receipts is None:
+            return books.append(db, "failed", {"reserve": reservation.entry, **unchanged})
+        return books.append(db, "release", {"reserve": reservation.entry, "receipts": receipts, **unchanged})
+
+
+def remaining(books: Books, table: Registrable) -> Spec:
+    """What everyone in a table has left; those who have nothing left count as opted out."""
+    return _remaining_spec(find_cohorts(books, table)[1])
+
+
+def affordable(books: Books, table: Registrable, plan: Plan) -> int | None:
+    """How many times more a plan could be released; None: without end."""
+    charges = plan.cost
+    _, cohorts = find_cohorts(books, table)
+    charge = _charge_by_cohort(_planned_by_cohort(cohorts, table.spec(), plan.spec), plan.spec, charges)
+    limited = (charge > 0) & (cohorts.level != PUBLIC)
+    return int((cohorts.remaining[limited] // charge[limited]).min()) if limited.any() else None
+
+
+def _charge(
+    books: Books,
+    db: Session,
+    table: Registrable,
+    plan: Plan,
+    fingerprint: str,
+) -> Reservation:
+    """Charge everyone for one plan, within a transaction, and book it."""
+    before = checked_accounts(db)
+    registered = find(books, db, before, table, fingerprint)
+    agree_on_neighbors(db, before, plan.neighbors)
+    cohorts = before.of(registered.id)
+    planned = _planned_by_cohort(cohorts, table.spec(), plan.spec)
+    charge = _charge_by_cohort(planned, plan.spec, plan.cost)
+    if (charge < 0).any() or (charge > planned).any():
+        fact = "the plan charges people more than their level, or less than nothing"
+        raise PlanError(f"{fact}: it was tampered with. Plan again.")
+    short = (charge > cohorts.remaining) & (cohorts.level != PUBLIC)
+    if short.any():
+        raise BudgetError(_too_little_text(cohorts, charge, short))
+    remaining = None
+    if planned is not cohorts.chosen:
+        remaining = _remaining_by_person(db, before, books.secret, table.spec(), cohorts, plan.spec)
+        if remaining.by_person is not None and not table.lends:
+            raise LedgerError(
+                "people of one level have different amounts left here, and a Spark DataFrame or a PostgreSQL "
+                "table cannot be matched with the ledger person by person. Write it to a Parquet file or an "
+                "Arrow table and open that, or plan by share=. Nothing was spent."
+            )
+    paying = np.flatnonzero(charge)
+    charges = cohorts.id[paying], charge[paying]
+    if db.charge(*charges) != paying.size:
+        raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
+    after, digest = before.charged(*charges), people_digest(db)
+    confirm_stored(db, after)
+    entry = books.append(
+        db,
+        "reserve",
+        {
+            "accord": accord.__version__,
+            "table": registered.name,
+            "version": registered.version,
+            "queries": [part.query.label for part in plan.parts],
+            "charges": rows("charges", charges),
+            "booked": _booked(cohorts, charge),
+            "digest": digest,
+            "accounts": after.digest(digest),
+        },
+    )
+    return Reservation(entry.seq, remaining, fingerprint, entry.hash)
+
+
+# ---- what a plan charges each cohort ---------------------------------------------------------------------
+
+
+def _planned_by_cohort(cohorts: CohortsOfTable, whole: Spec, planned: Spec) -> IntArray:
+    """What a plan goes by: everyone's level in the table, or what they have left."""
+    if planned == whole:
+        return cohorts.chosen
+    if planned == _remaining_spec(cohorts):
+        return cohorts.remaining
+    raise PlanError(
+        "the plan was made for other levels than this table has, or what is left has changed since. "
+        "Plan again: table.plan(query, share=…), or accord.plan(ledger.remaining(table), query)."
+    )
+
+
+def _charge_by_cohort(planned: IntArray, spec: Spec, charges: IntArray) -> IntArray:
+    """What a plan charges people by their level in its Spec; nothing if they have none there."""
+    place = np.minimum(np.searchsorted(spec.micro, planned), spec.micro.size - 1)
+    return np.where(planned > 0, charges[place], 0)
+
+
+def _remaining_spec(cohorts: CohortsOfTable) -> Spec:
+    return Spec(cohorts.remaining, cohorts.people, is_rest=True)
+
+
+def _remaining_by_person(
+    db: Session, accounts: Accounts, secret: str, spec: Spec, cohorts: CohortsOfTable, planned: Spec
+) -> Remaining:
+    """How to tell what each person has left: by level, if that decides it, else person by person."""
+    remaining = cohorts.remaining
+    least = np.full(spec.micro.size, PUBLIC, dtype=np.int64)
+    most = np.zeros(spec.micro.size, dtype=np.int64)
+    asked = cohorts.chosen > 0
+    place = np.searchsorted(spec.micro, cohorts.chosen[asked])
+    np.minimum.at(least, place, remaining[asked])
+    np.maximum.at(most, place, remaining[asked])
+    if (least == most).all():
+        return Remaining(planned, least, None)
+    hashes, of = everyone(db, accounts)
+    order = np.argsort(cohorts.id)
+    at = np.minimum(np.searchsorted(cohorts.id[order], of), cohorts.id.size - 1)
+    inside = cohorts.id[order][at] == of
+    return Remaining(planned, None, (secret, hashes[inside], remaining[order][at[inside]]))
+
+
+# ---- what is said about it -------------------------------------------------------------------------------
+
+
+def _booked(cohorts: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
+    """What was charged to whom, for reading.
+
+    People of a level who had as much left are one line; many lines are folded, as in receipts.
+    """
+    from accord.release.receipt import MOST_LEVELS, folded
+
+    if not charge.size:
+        return []
+    remaining = cohorts.remaining
+    order = np.lexsort((charge, remaining, cohorts.chosen))
+    chosen, remaining, charge = cohorts.chosen[order], remaining[order], charge[order]
+    is_new = np.any([np.diff(column, prepend=NONE) for column in (chosen, remaining, charge)], axis=0)
+    first = np.flatnonzero(is_new)
+    people = np.add.reduceat(cohorts.people[order], first)
+    chosen, remaining, charge = chosen[first], remaining[first], charge[first]
+    if first.size <= MOST_LEVELS:
+        columns = (column.tolist() for column in (chosen, remaining, people, charge))
+        return [
+            {
+                "level": level_text(level),
+                "left_before": level_text(before),
+                "people": count,
+                "charge": level_text(cost),
+            }
+            for level, before, count, cost in zip(*columns, strict=True)
+        ]
+    return [
+        {
+            "level": level_text(int(chosen[start])),
+            "to": level_text(int(chosen[end - 1])),
+            "left_before": level_text(int(remaining[start:end].min())),
+            "people": int(people[start:end].sum()),
+            "charge": level_text(int(charge[start:end].max())),
+        }
+        for start, end in folded(first.size)
+    ]
+
+
+def _too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> str:
+    """Who has too little, and what would fit; by level, which is public."""
+    chosen, remaining, charges, people = (
+        column[short] for column in (cohorts.chosen, cohorts.remaining, charge, cohorts.people)
+    )
+    first = np.flatnonzero(np.diff(chosen, prepend=NONE))  # cohorts are by level
+    last = np.append(first[1:], chosen.size) - 1
+    columns = (
+        chosen[first],
+        charges[last],
+        np.minimum.reduceat(remaining, first),
+        np.add.reduceat(people, first),
+    )
+    shown = (column[:_LEVELS_IN_ERRORS].tolist() for column in columns)
+    lines = [
+        f"level {level_text(level)} with {level_text(cost)}; {level_text(least)} is left to {count:,} people"
+        for level, cost, least, count in zip(*shown, strict=True)
+    ]
+    others = first.size - _LEVELS_IN_ERRORS
+    more = f", and {others} more levels" if others > 0 else ""
+    share = _fitting_share(cohorts)
+    ask = "No share fits everyone:" if share is None else f"Ask for share={level_text(share)} or less, or"
+    return (
+        f"this release charges {', '.join(lines)}{more}. {ask} plan from what is left: "
+        "accord.plan(ledger.remaining(table), query) (on the command line --remaining). "
+        "See 'accord ledger show'. Nothing was spent."
+    )
+
+
+def _fitting_share(cohorts: CohortsOfTable) -> int | None:
+    """A share, in millionths, under which nobody could be short, whomever a plan for it charges.
+
+    None: there is none.
+    """
+    limited = (cohorts.chosen > 0) & (cohorts.level != PUBLIC)
+    chosen, remaining = cohorts.chosen[limited], cohorts.remaining[limited]
+    # what is left is below 10¹², so that a million times as much is a whole number of 64 bits
+    share = int(np.where(chosen == PUBLIC, 0, remaining * MICRO // chosen).min())
+    return share if 0 < share < MICRO and int(chosen.max()) * share >= MICRO else None

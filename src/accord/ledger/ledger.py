@@ -1,0 +1,133 @@
+"""Ledger: who has how much left, and what was done with it.
+
+Guarantee  Over all releases that name this ledger, nobody is charged more than their level: losses of one
+           person add up ([J] Theorem 4), a person who is in two tables pays for releases about either, and
+           what a release charges is taken before anything of it is read. Plans may depend on earlier
+           answers: for pure ε the sum of adaptively chosen charges bounds the loss as well.
+People     are known by a keyed hash of their id. Who is in a registered table, and with which level, is
+           public; values are never looked at.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accord.ledger import charging, history, registering, restoring, verifying
+from accord.ledger.chain import Entry
+from accord.ledger.history import Account
+from accord.ledger.opening import open_books
+from accord.ledger.registering import Registration
+from accord.ledger.verifying import Verdict
+from accord.planning import Plan
+from accord.spec import Spec
+
+if TYPE_CHECKING:
+    from accord.people.table import Table
+
+
+class Ledger:
+    """Everyone's budget, in a SQLite file or a PostgreSQL database.
+
+    >>> import tempfile, accord
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(folder.name + "/accord.db")
+    >>> people = accord.table(
+    ...     {"id": [1, 2, 3], "age": [31, 45, 62], "level": [0.5, 1.0, 1.0]}, epsilon="level", user="id"
+    ... )
+    >>> print(ledger.register(people, "people"))
+    registered 'people': 3 people
+    >>> answer = people.release(accord.mean("age", bounds=(0, 100)), "minimum", share=0.4, ledger=ledger)
+    >>> ledger.remaining(people).levels
+    (0.3, 0.8)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, url: str | Path, key: str | bytes | None = None, *, create: bool = True) -> None:
+        """Open a ledger, or make a new one.
+
+        Args:
+            url: a file, or postgresql://user@host/database.
+            key: keys the hash of people's ids. Left out: for a file, the one beside it (accord.db.key), made
+                with the ledger; for PostgreSQL, the variable ACCORD_LEDGER_KEY. Keep it: without it, no table
+                can be recognised.
+            create: whether to make a ledger that is not there.
+
+        Raises:
+            LedgerError: it cannot be opened, is from a newer version, or the key is another one.
+        """
+        self.books = open_books(url, key, create)
+        """What the modules of `accord.ledger` work on; not for users."""
+        self.label = self.books.label
+
+    def register(self, people: Table, name: str) -> Registration:
+        """Make a table known, or a new version of it.
+
+        Who is in it, and with which level, is thereby declared public. People keep what they have spent, also
+        if they leave and come back; those who join have their full budget, unless another table knows them.
+        In several tables, the lowest level of a person counts for all.
+
+        Raises:
+            LedgerError: the table has no `user=`, or another notion of neighbors than the ledger.
+        """
+        return registering.register(self.books, people, name)
+
+    def remaining(self, people: Table) -> Spec:
+        """What everyone in a table has left, as a Spec that a plan can start from.
+
+        Those who have nothing left count as opted out.
+
+        Raises:
+            LedgerError: the table is not registered, or has changed since.
+        """
+        return charging.remaining(self.books, people)
+
+    def affordable(self, people: Table, plan: Plan) -> int | None:
+        """How many times more a plan for this table could be released.
+
+        None: without end, because nobody is charged but public people.
+        """
+        return charging.affordable(self.books, people, plan)
+
+    def accounts(self) -> list[Account]:
+        """Every level of every table: how many people, what they have spent and what they have left."""
+        return history.accounts(self.books)
+
+    def entries(self) -> list[Entry]:
+        """The chain of everything that was done, oldest first."""
+        return history.entries(self.books)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every reservation with what came of it, oldest first.
+
+        Of each: entry, time, table, charges, state and receipts.
+        """
+        return history.reservations(self.books)
+
+    def verify(self) -> Verdict:
+        """Check the files and the chain, that the accounts follow from it, and that no entry is lost.
+
+        Damage is told, not raised.
+        """
+        return verifying.verify(self.books)
+
+    def accept_backup(self, why: str) -> Entry:
+        """Go on from an older copy of this ledger, or without the file that says how many entries it has.
+
+        It is booked with the reason. Everything that was spent after the copy was made is forgotten by this:
+        people may lose more than their level.
+
+        Raises:
+            LedgerError: nothing is missing, or more is wrong than that.
+        """
+        return restoring.accept_backup(self.books, why)
+
+    def export(self) -> dict[str, Any]:
+        """Everything but the people, as plain data that another program can check.
+
+        docs/ledger.md says how.
+        """
+        return history.export(self.books)
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.label}>"

@@ -1,0 +1,175 @@
+"""Registering: a table becomes known to a ledger, or a new version of it does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+import accord
+from accord.budget import IntArray, level_text
+from accord.errors import LedgerError
+from accord.ledger.books import Books, key_check
+from accord.ledger.chain import rows
+from accord.ledger.cohorts import Assignment, Changes, assign, changes, places
+from accord.ledger.finding import find_cohorts
+from accord.ledger.reading import (
+    Accounts,
+    TableRow,
+    checked_accounts,
+    confirm_stored,
+    everyone,
+    write_cohorts,
+    write_everyone,
+)
+from accord.ledger.store import Session
+from accord.people import identity
+from accord.people.identity import Registrable
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What the registration of a table changed."""
+
+    name: str
+    version: int
+    people: int
+    joined: int
+    left: int
+    lowered: int
+    raised: int
+
+    def __str__(self) -> str:
+        if self.version == 1:
+            return f"registered {self.name!r}: {self.people:,} people"
+        return (
+            f"{self.name!r} is at version {self.version}: {self.people:,} people; "
+            f"since the last version {self.joined:,} joined, {self.left:,} left, "
+            f"{self.lowered:,} lowered their level, {self.raised:,} raised it"
+        )
+
+
+def register(books: Books, table: Registrable, name: str) -> Registration:
+    """Make a table known, or a new version of it: see `Ledger.register`."""
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise LedgerError("a table is registered under a name, such as 'people'.")
+    if not isinstance(table, Registrable):
+        raise LedgerError(f"a ledger registers tables of accord.table, not {type(table).__name__}.")
+    hashes, levels = _people(table, books.secret)
+    fingerprint = identity.fingerprint(*_totals(hashes, levels))
+    with books.writing() as db:
+        before = checked_accounts(db)
+        agree_on_neighbors(db, before, table.neighbors)
+        known = {row.name: row for row in before.tables}.get(name)
+        if known is not None and known.fingerprint == fingerprint:
+            return Registration(name, known.version, hashes.size, 0, 0, 0, 0)
+        number, version = _next_version(before, known)
+        tiers = json.dumps({tier: level_text(level) for tier, level in table.spec().tiers.items()})
+        row = TableRow(number, name, version, fingerprint, hashes.size, tiers)
+        assignment = assign(*everyone(db, before), before.cohorts, number, hashes, levels)
+        changed = changes(before.cohorts, assignment.moves, number)
+        _write(books, db, before, row, table.neighbors, assignment, changed)
+    return Registration(name, version, hashes.size, *changed)
+
+
+def register_groups(books: Books, table: Registrable, groups: Mapping[str, Registrable]) -> None:
+    """Make the public groups of a registered table known under their names.
+
+    They are tables, too, so that their people can be charged by themselves.
+    """
+    secret = books.secret
+    registered, _ = find_cohorts(books, table)
+    with books.reading() as db:
+        known = {row.fingerprint for row in checked_accounts(db).tables}
+    for name, group in groups.items():
+        if group.identity.fingerprint(secret) not in known:
+            register(books, group, f"{registered.name}: {name}")
+
+
+def agree_on_neighbors(db: Session, accounts: Accounts, neighbors: str) -> None:
+    """One notion of neighbors for all: charges of different ones do not add up."""
+    agreed = accounts.meta.get("neighbors")
+    if agreed is None:
+        db.run("INSERT INTO accord_meta (name, value) VALUES ('neighbors', ?)", neighbors)
+    elif agreed != neighbors:
+        raise LedgerError(
+            f"the ledger is kept for neighbors={agreed!r}, and this is for {neighbors!r}. "
+            "Their charges do not add up: use two ledgers."
+        )
+
+
+def _people(table: Registrable, secret: str) -> tuple[IntArray, IntArray]:
+    """Everyone's hash, ascending, and level."""
+    hashes, levels = table.identity.people(secret)
+    order = np.argsort(hashes)
+    hashes, levels = hashes[order], levels[order]
+    if (hashes[1:] == hashes[:-1]).any():
+        raise LedgerError(
+            "two people of this table have the same id (as text, without outer spaces and a trailing .0). "
+            "Give everyone their own."
+        )
+    return hashes, levels
+
+
+def _next_version(accounts: Accounts, known: TableRow | None) -> tuple[int, int]:
+    """The number and the version of a table that is registered: a new one, or the next of a known one."""
+    if known is not None:
+        return known.id, known.version + 1
+    return max((row.id for row in accounts.tables), default=0) + 1, 1
+
+
+def _write(
+    books: Books,
+    db: Session,
+    before: Accounts,
+    row: TableRow,
+    neighbors: str,
+    assignment: Assignment,
+    changed: Changes,
+) -> None:
+    """Store the table, everyone's cohort and the cohorts; book it."""
+    digest = write_everyone(db, assignment.hashes, assignment.of)
+    db.run("DELETE FROM accord_table WHERE id = ?", row.id)
+    db.run(
+        "INSERT INTO accord_table (id, name, version, fingerprint, people, tiers) VALUES (?, ?, ?, ?, ?, ?)",
+        *row,
+    )
+    write_cohorts(db, assignment.cohorts)
+    tables = sorted([*(other for other in before.tables if other.id != row.id), row])
+    after = Accounts(before.meta | {"neighbors": neighbors}, tables, assignment.cohorts)
+    confirm_stored(db, after)
+    books.append(
+        db,
+        "register",
+        {
+            "accord": accord.__version__,
+            "table": row.name,
+            "id": row.id,
+            "version": row.version,
+            "fingerprint": row.fingerprint,
+            "tiers": row.tiers,
+            "neighbors": neighbors,
+            "key": key_check(db),
+            "people": row.people,
+            **changed._asdict(),
+            "digest": digest,
+            "moves": rows("moves", assignment.moves.columns),
+            "accounts": after.digest(digest),
+        },
+    )
+
+
+def _totals(hashes: IntArray, levels: IntArray) -> tuple[IntArray, IntArray, list[int]]:
+    """The people and the sum of their hashes for each level, as the engine would add them up."""
+    distinct, place = places(levels)
+    people = np.bincount(place, minlength=distinct.size)
+    if distinct.size == hashes.size:  # each of one person
+        return distinct, people, hashes[np.argsort(place)].tolist()
+    totals = [0] * distinct.size
+    # parts of 21 bits: their sums are whole numbers below 2⁵³, which floats add up exactly
+    for shift in (0, 21, 42):
+        part = np.bincount(place, weights=(hashes >> shift) & 0x1FFFFF, minlength=distinct.size)
+        totals = [total + (int(sum_) << shift) for total, sum_ in zip(totals, part.tolist(), strict=True)]
+    return distinct, people, totals

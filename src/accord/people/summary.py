@@ -1,0 +1,104 @@
+"""Summary: the exact integers that a plan needs from the data, and nothing else of it.
+
+One shape serves everything: for each level of the Spec, how many people, and a whole number for each of
+several columns. What the columns are follows from the Encoding and from what a mechanism needs:
+
+    sums       the number of people whom the question is about, the sum of their cells, of the squares of
+               these, …
+    cells      the number of people at each cell (of a histogram, or where a mechanism needs more than sums)
+    products   the sums of products of coded columns, and the number of people last
+
+It is private: it never leaves a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from accord.budget import IntArray
+from accord.spec import Spec
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sums of integers, for each level and output."""
+
+    people: IntArray
+    """Of each level, ascending, without the opted-out."""
+    outputs: int
+    """How many outputs, or points."""
+    level: IntArray
+    """Of each entry: which level,"""
+    output: IntArray
+    """which output or point,"""
+    amount: Any
+    """and the sum there: an array of 64-bit or of Python's own integers. Entries that are not there are 0."""
+
+    def __repr__(self) -> str:
+        return f"<Summary of {self.outputs} outputs by {self.people.size} levels>"
+
+    def weighted(self, weights: IntArray) -> list[int]:
+        """Σ weight·amount for each output, exactly."""
+        sums = [0] * self.outputs
+        for k, w, a in zip(
+            self.output.tolist(), weights[self.level].tolist(), self.amount.tolist(), strict=True
+        ):
+            sums[k] += w * a
+        return sums
+
+    def at_points(self, weights: IntArray) -> Any:
+        """Σ weight·people at each point, exactly.
+
+        An array of 64-bit integers, or of Python's own where those are too small.
+        """
+        wide = float(weights[self.level].astype(np.float64) @ self.amount.astype(np.float64)) >= 2.0**62
+        sums = np.zeros(self.outputs, dtype=object if wide else np.int64)
+        per_entry = weights[self.level].astype(object if wide else np.int64)
+        np.add.at(sums, self.output, per_entry * self.amount)
+        return sums
+
+    def regrouped(self, groups: IntArray, spec: Spec) -> Summary:
+        """By the levels of another Spec.
+
+        Everyone of the k-th level here has the level groups[k] there; 0 for those who are not read.
+        """
+        index = np.where(groups > 0, np.searchsorted(spec.micro, groups), -1)
+        people = np.zeros_like(spec.people)
+        np.add.at(people, index[index >= 0], self.people[index >= 0])
+        level = index[self.level]
+        kept = np.flatnonzero(level >= 0)
+        return Summary(people, self.outputs, level[kept], self.output[kept], self.amount[kept])
+
+    def with_others(self, wanted: bool) -> Summary:
+        """Of numbers at cells: with everyone who is at none of them, at one more cell.
+
+        Itself if that is not wanted.
+        """
+        if not wanted:
+            return self
+        inside = np.zeros_like(self.people)
+        np.add.at(inside, self.level, self.amount)
+        levels = np.arange(self.people.size)
+        level, cell = (
+            np.concatenate((self.level, levels)),
+            np.concatenate((self.output, 0 * levels + self.outputs)),
+        )
+        amount = np.concatenate((self.amount, self.people - inside))
+        order = np.lexsort((cell, level))
+        return Summary(self.people, self.outputs, level[order], cell[order], amount[order])
+
+    def rows(self) -> Iterator[list[int]]:
+        """The sums of each level, one after the other."""
+        order = np.argsort(self.level, kind="stable")
+        outputs, amounts = self.output[order].tolist(), self.amount[order].tolist()
+        starts = np.searchsorted(self.level[order], np.arange(self.people.size + 1)).tolist()
+        for first, last in pairwise(starts):
+            row = [0] * self.outputs
+            for i in range(first, last):
+                row[outputs[i]] += amounts[i]
+            yield row

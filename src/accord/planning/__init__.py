@@ -1,0 +1,45 @@
+"""Planning: from the Spec and the Query alone to a decision.
+
+    choose.py    calibrate, predict, choose: `plan`
+    plan.py      Plan: what was decided for one question or several, and what else there was
+    workload.py  several questions within one budget
+
+Public groups have a Spec and a plan each: nobody is in two of them, so that everyone is charged for their own
+group only (parallel composition, which holds under replace because who is where does not change).
+"""
+
+from typing import TypeAlias
+
+from accord.planning.choose import (
+    NAMED,
+    PRIVATE_PEOPLE,
+    PUBLIC_GROUPS,
+    plan,
+    plan_within,
+    refusals,
+    refuse_arguments,
+    whole_share,
+)
+from accord.planning.plan import NO_DATA, Candidate, Choice, Plan, midpoint_error
+
+WorkloadPlan: TypeAlias = Plan
+GroupedPlan: TypeAlias = Plan
+"""What plans of several questions, and of public groups, were called before."""
+
+__all__ = [
+    "NAMED",
+    "NO_DATA",
+    "PRIVATE_PEOPLE",
+    "PUBLIC_GROUPS",
+    "Candidate",
+    "Choice",
+    "GroupedPlan",
+    "Plan",
+    "WorkloadPlan",
+    "midpoint_error",
+    "plan",
+    "plan_within",
+    "refusals",
+    "refuse_arguments",
+    "whole_share",
+]

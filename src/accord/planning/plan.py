@@ -1,0 +1,358 @@
+"""Plan: how a question will be answered, with what every other mechanism would have done.
+
+A plan is for one question, for several together (a workload), or for one about each of several public groups.
+What is chosen for one question is a `Choice`; a plan of several has a plan for each, in `plans`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import sqrt
+from types import MappingProxyType
+from typing import Any
+
+from accord import budget
+from accord.budget import IntArray, to_float
+from accord.mechanisms import named
+from accord.mechanisms.prediction import Prediction
+from accord.mechanisms.record import Calibration, Method
+from accord.relation import Relation
+from accord.spec import Spec
+from accord.statistics import Grouped, Query, Target, Workload
+
+NO_DATA = ("midpoint", "public")
+"""What a plan may choose instead of a mechanism. Neither reads the data nor charges anyone."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One mechanism with its predicted error, or with the reason why it is refused."""
+
+    mechanism: str
+    note: str
+    spec: Spec
+    calibration: Calibration | None
+    prediction: Prediction | None
+    times: int = 1
+
+    @property
+    def rmse(self) -> float | None:
+        return None if self.prediction is None else self.prediction.rmse
+
+    @property
+    def rmse_here(self) -> float | None:
+        return None if self.prediction is None else self.prediction.rmse_here
+
+    @property
+    def charges(self) -> Mapping[float, float] | None:
+        return None if self.calibration is None else by_level(self.spec, self.cost)
+
+    @property
+    def cost(self) -> IntArray:
+        assert self.calibration is not None
+        return budget.times(self.calibration.charges, self.times)
+
+    def __repr__(self) -> str:
+        told = "refused, " if self.rmse is None else f"rmse {self.rmse:.6g}; "
+        return f"<{self.mechanism}: {told}{self.note}>"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for one question, and what else there was."""
+
+    mechanism: str
+    """The name of a mechanism; "midpoint" or "public" where the answer needs no data."""
+    target: Target
+    """What the mechanism answers: the question under the relation that its answer must prove."""
+    calibration: Calibration
+    prediction: Prediction
+    candidates: tuple[Candidate, ...]
+    reason: str
+    times: int = 1
+    """In how many answers a person may change something: 2 where they may move between private groups.
+
+    They are charged as often.
+    """
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """A decision, ready to be released. `print(plan)` shows it with its reason and its assumptions."""
+
+    spec: Spec
+    query: Any
+    """The question that was asked, a Query; or several, a Workload."""
+    share: int
+    """Of everyone's level that may be spent, in millionths."""
+    relation: Relation
+    choice: Choice | None = None
+    """Of one question about everyone, or about private groups."""
+    plans: Mapping[Any, Plan | None] = field(default_factory=dict, hash=False)
+    """Of a workload, a plan for each question by its place; of public groups, for each by its key (None:
+    nobody is there).
+    """
+    notes: tuple[str, ...] = ()
+    """Assumptions that come with the table."""
+    equal: float = 0.0
+    """Of a workload: the total error of an equal split."""
+
+    @property
+    def is_workload(self) -> bool:
+        """Whether it is for several questions, which are charged together."""
+        return isinstance(self.query, Workload)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether it is for public groups, each of which is charged for itself."""
+        return self.choice is None and not self.is_workload
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        """The plans of all questions or groups; itself if it is for one."""
+        return (
+            (self,)
+            if self.choice is not None
+            else tuple(plan for plan in self.plans.values() if plan is not None)
+        )
+
+    @property
+    def neighbors(self) -> str:
+        """The name of the relation."""
+        return self.relation.name
+
+    # ---- of one question -----------------------------------------------------------------------------------
+
+    @property
+    def of_one(self) -> Choice:
+        """What was chosen for one question.
+
+        Raises:
+            AttributeError: there are several; look at `parts`.
+        """
+        if self.choice is None:
+            raise AttributeError(
+                "this plan is for several questions or groups. Look at its parts: plan.parts."
+            )
+        return self.choice
+
+    def with_choice(self, **changes: Any) -> Plan:
+        """The same plan with another choice: for the lab, and for tests."""
+        return replace(self, choice=replace(self.of_one, **changes))
+
+    @property
+    def mechanism(self) -> str:
+        """The name of a mechanism; "midpoint" or "public" where the answer needs no data."""
+        return self.of_one.mechanism
+
+    @property
+    def target(self) -> Target:
+        """What the mechanism answers."""
+        return self.of_one.target
+
+    @property
+    def calibration(self) -> Calibration:
+        return self.of_one.calibration
+
+    @property
+    def prediction(self) -> Prediction:
+        return self.of_one.prediction
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every mechanism, with its predicted error or with why it is refused."""
+        return self.of_one.candidates
+
+    @property
+    def reason(self) -> str:
+        """Why the mechanism was chosen."""
+        return self.of_one.reason
+
+    @property
+    def times(self) -> int:
+        """In how many answers a person may change something, and is charged for."""
+        return self.of_one.times
+
+    @property
+    def rmse(self) -> Any:
+        """Predicted root mean squared error about the population that the people are drawn from, in `unit`.
+
+        Of public groups, {key: error}.
+        """
+        if self.is_grouped:
+            return MappingProxyType({key: plan.rmse for key, plan in self.plans.items() if plan is not None})
+        return self.of_one.prediction.rmse
+
+    @property
+    def rmse_here(self) -> float:
+        """Predicted root mean squared error about these very people, in `unit`."""
+        return self.of_one.prediction.rmse_here
+
+    @property
+    def unit(self) -> str:
+        unit: str = self.query.unit
+        return unit
+
+    @property
+    def bias_bound(self) -> float | None:
+        """κ: if the means of any two levels differ by at most D, the answer is off by at most κ·D.
+
+        None: not defined here.
+        """
+        return self.of_one.prediction.bias_bound
+
+    @property
+    def assumptions(self) -> list[str]:
+        """What is taken as public knowledge, in sentences."""
+        gone = f"opted out{' or have nothing left' if self.spec.is_rest else ''} and are never read"
+        known = "levels and the number of people are public"
+        return [
+            *self.target.assumptions(),
+            *(self.query.part_assumptions() if isinstance(self.query, Grouped) else []),
+            *self.notes,
+            known if self.relation.people_are_public else self._roster(),
+            *(
+                [f"{self.spec.opted_out:,} people {gone}; the answer is about the other {self.spec.total:,}"]
+                if self.spec.opted_out
+                else []
+            ),
+        ]
+
+    def _roster(self) -> str:
+        known = "who is in the table is private; who could be, and their levels, is the public roster"
+        expected = "; errors are predicted as if everyone on it were there"
+        return known + expected if self.target.assumes_presence else known
+
+    @property
+    def private_groups(self) -> int:
+        """How many private groups it is about; 1 without groups."""
+        return self.query.groups if isinstance(self.query, Grouped) else 1
+
+    @property
+    def reads_data(self) -> bool:
+        """Whether a mechanism answers; otherwise nothing is read, and nobody is charged."""
+        return self.mechanism not in NO_DATA
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether people's rows are kept or left out one by one, in the engine, for any of its questions."""
+        return any(part.reads_data and part.method.keeps_rows for part in self.parts)
+
+    @property
+    def method(self) -> Method:
+        """How the mechanism answers."""
+        return named(self.mechanism).method(self.target)
+
+    def error_of(self, released: Sequence[Fraction]) -> float:
+        """The error of an answer, once what was released tells roughly how many it is about."""
+        worst = midpoint_error(self.target, 1)
+        known = self.prediction.law.rmse_of(released) if released else None
+        if known is not None:
+            return min(worst, known)
+        factor = self.error_factor(released)
+        if factor is None:
+            return worst
+        noise = self.target.factor(1) ** 2 * self.calibration.noise_variance / self.target.outputs
+        sampling = max(0.0, self.rmse**2 - noise)  # of more people it falls by the square root alone
+        return min(worst, sqrt(max(factor, factor**2) * sampling + factor**2 * noise))
+
+    def error_factor(self, released: Sequence[Fraction]) -> float | None:
+        """How many times the error is as predicted; None: too few people to tell anything."""
+        if not released or not self.target.tells_size:
+            return 1.0
+        factor = self.target.error_factor(released)
+        return (
+            None if factor is None else factor / self.private_groups
+        )  # predicted for groups of the same size
+
+    # ---- of one or several ---------------------------------------------------------------------------------
+
+    @property
+    def cost(self) -> IntArray:
+        """What it costs a person of each level, in millionths: all questions together.
+
+        (Public groups: see `plans`.)
+        """
+        if self.choice is not None:
+            return budget.times(self.choice.calibration.charges, self.choice.times)
+        if self.is_grouped:
+            raise AttributeError(
+                "public groups have levels of their own. Look at the plan of each: plan.plans."
+            )
+        total = budget.add(*(part.cost for part in self.parts))
+        total.flags.writeable = False
+        return total
+
+    @property
+    def charges(self) -> Mapping[Any, Any]:
+        """{level: charge}: what the release costs a person of each level; of public groups, {key: {level:
+        charge}}.
+        """
+        if self.is_grouped:
+            return MappingProxyType(
+                {key: plan.charges for key, plan in self.plans.items() if plan is not None}
+            )
+        return by_level(self.spec, self.cost)
+
+    @property
+    def workload(self) -> Workload:
+        """The questions, of a workload."""
+        assert isinstance(self.query, Workload)
+        return self.query
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The questions: one, or those of a workload."""
+        return self.query.queries if isinstance(self.query, Workload) else (self.query,)
+
+    @property
+    def total(self) -> float:
+        """Of a workload, what was minimised: the weighted sum of squared errors, each as a fraction of that
+        without data.
+        """
+        return sum(
+            weight * relative_error(part)
+            for weight, part in zip(self.workload.weights, self.parts, strict=True)
+        )
+
+    @property
+    def spent(self) -> IntArray:
+        """What all questions together charge each level, in millionths."""
+        return self.cost
+
+    def describe(self) -> dict[str, Any]:
+        """The plan as plain data, for `--json`."""
+        from accord.release.receipt import plan_document
+
+        return plan_document(self)
+
+    def __str__(self) -> str:
+        from accord.report.text import plan_text
+
+        return plan_text(self)
+
+    def __repr__(self) -> str:
+        if self.is_grouped:
+            return f"<Plan: {self.query.label}, {len(self.plans)} groups>"
+        if self.is_workload:
+            return f"<Plan: {', '.join(f'{p.query.label} by {p.mechanism}' for p in self.parts)}>"
+        return f"<Plan: {self.query.label} by {self.mechanism}, rmse {self.rmse:.6g}>"
+
+
+def midpoint_error(target: Target, people: int) -> float:
+    """Error of the middle of what is possible, at worst."""
+    return target.factor(people) * sqrt(target.midpoint_error / target.outputs)
+
+
+def relative_error(plan: Plan) -> float:
+    """The squared error of one question, as a fraction of that of an answer without data."""
+    return float((plan.rmse / midpoint_error(plan.target, plan.spec.total)) ** 2)
+
+
+def by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:
+    """{level: charge}, as floats."""
+    return MappingProxyType(
+        {level: to_float(c) for level, c in zip(spec.levels, charges.tolist(), strict=True)}
+    )

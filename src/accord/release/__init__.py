@@ -1,0 +1,18 @@
+"""Release: from a plan to a noisy answer.
+
+release.py  reserve, read, noise, commit, in this order
+answer.py   the one seam for noise
+result.py   Release: the answer, its error, its interval
+receipt.py  plans and releases as plain data
+"""
+
+from typing import TypeAlias
+
+from accord.release.release import release
+from accord.release.result import Booked, Release
+
+WorkloadRelease: TypeAlias = Release
+GroupedRelease: TypeAlias = Release
+"""What releases of several questions, and of public groups, were called before."""
+
+__all__ = ["Booked", "GroupedRelease", "Release", "WorkloadRelease", "release"]

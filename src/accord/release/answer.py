@@ -1,0 +1,81 @@
+"""The one seam for noise: from a plan and the exact integers that it needs to an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf, nextafter
+from typing import Any
+
+from accord.budget import MICRO, PUBLIC
+from accord.errors import TABLE_CHANGED, QueryError, SourceError
+from accord.mechanisms.sample import Sampled
+from accord.noise import Noise
+from accord.people.summary import Summary
+from accord.planning import Plan, midpoint_error
+from accord.statistics import Algorithm, Answer, Grouped
+from accord.statistics.target import Counted
+
+
+def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tuple[Answer, tuple[Any, ...]]:
+    """The answer, and what the mechanism released for it; of groups, for each.
+
+    A question has a Summary for each group.
+    """
+    query, people = plan.query, plan.spec.total
+    if plan.mechanism == "public":
+        return float(people), ()
+    keys = query.part.keys if isinstance(query, Grouped) else ()
+    if plan.mechanism == "midpoint":
+        middle = plan.target.middle(people)
+        rows: Any = [_row(plan, key, middle, ()) for key in keys]
+        return (rows if keys else middle), ()
+    released, method = [], plan.method
+    for summary in summaries or ():
+        if not (summary.people is plan.spec.people or (summary.people == plan.spec.people).all()):
+            raise SourceError(TABLE_CHANGED)
+        released.append(tuple(method.answer(summary, plan.calibration, plan.target, noise)))
+    if not keys:
+        (only,) = released
+        return plan.target.finish(only, people), only
+    rows = [_row(plan, key, plan.target.finish(r, people), r) for key, r in zip(keys, released, strict=True)]
+    return rows, tuple(released)
+
+
+def _row(plan: Plan, key: Any, value: Answer, released: Sequence[Fraction]) -> dict[str, Any]:
+    """What is told about one group. Whether it has too few people is judged by the noisy answer."""
+    query = plan.query
+    assert isinstance(query, Grouped) and query.part.by is not None
+    if not plan.target.tells_size:
+        few = isinstance(plan.target, Counted) and isinstance(value, float) and value < 2 * plan.rmse
+        return {query.part.by: key, "value": value, "rmse": plan.rmse, "few": few}
+    rmse = plan.error_of(released)
+    return {
+        query.part.by: key,
+        "value": value,
+        "rmse": rmse,
+        "few": rmse > midpoint_error(plan.target, 1) / 2,
+    }
+
+
+def run(plan: Plan, rows: Any) -> Any:
+    """What somebody's own algorithm returns.
+
+    What it raises may quote the data, so that only its kind is told.
+    """
+    calibration, query = plan.calibration, plan.query
+    assert isinstance(query, Algorithm) and isinstance(calibration, Sampled)
+    t = calibration.t * plan.relation.inner
+    epsilon = inf if calibration.t == PUBLIC else nextafter(float(t) / MICRO, 0.0)  # a division may round up
+    try:
+        value = query.run(rows, epsilon)
+        fault = "returned nothing" if value is None else ""
+    except (Exception, SystemExit) as error:
+        fault = f"raised a {type(error).__name__}"
+    if fault:
+        raise QueryError(
+            f"the algorithm {query.name} {fault}. Its text is not shown, because it may quote the data; try "
+            "it on "
+            "made-up rows first. Whoever it was run on has lost their charge all the same."
+        )
+    return value

@@ -1,0 +1,258 @@
+"""The one JSON encoding: receipts and `--json`. ε are decimal strings ("inf", never Infinity), so that
+nothing is rounded on the way.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from itertools import pairwise
+from math import isfinite, isnan
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import accord
+from accord.budget import IntArray, amount_text, level_text
+from accord.planning import Plan
+from accord.release.result import Booked, Release
+from accord.spec import Spec
+from accord.statistics import Coefficients, Interval
+from accord.statistics.target import Rows
+
+if TYPE_CHECKING:
+    from accord.ledger.history import Account
+
+SCHEMA = 1
+MOST_LEVELS, _RANGES = 1_000, 100
+"""Documents list so many levels one by one; more are folded into so many ranges of levels."""
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """A document as text. Refuses NaN and Infinity, which are not JSON."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2)
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """A plan as plain data: of one question, of a workload, or of public groups."""
+    if plan.is_workload:
+        return _workload_document(plan)
+    if plan.is_grouped:
+        return {
+            "schema": SCHEMA,
+            "query": plan.query.describe(),
+            "neighbors": plan.neighbors,
+            "share": level_text(plan.share),
+            "groups": [
+                {"key": key, "plan": None if part is None else plan_document(part)}
+                for key, part in plan.plans.items()
+            ],
+        }
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        **_decision(plan),
+        "reason": plan.reason,
+        "candidates": [
+            {
+                "mechanism": c.mechanism,
+                "rmse": _known(c.rmse),
+                "rmse_here": _known(c.rmse_here),
+                "note": c.note,
+                "charges": None if c.calibration is None else _charges(plan.spec, c.cost),
+            }
+            for c in plan.candidates
+        ],
+    }
+
+
+def release_document(release: Release, confidence: float = 0.95) -> dict[str, Any]:
+    """A receipt as plain data: of one question, of a workload, or of public groups."""
+    if release.plan.is_workload:
+        return _workload_receipt(release)
+    if release.plan.is_grouped:
+        return {
+            "schema": SCHEMA,
+            "query": release.plan.query.describe(),
+            "groups": [
+                {"key": key, "receipt": None if part is None else release_document(part)}
+                for key, part in release.by_part.items()
+            ],
+        }
+    assert release.time is not None
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        "time": release.time.isoformat(),
+        **_decision(release.plan),
+        **_booked(release.booked),
+        "value": plain(release.value),
+        "interval": {
+            "confidence": confidence,
+            "about": "these people",
+            "bounds": _interval(release.interval(confidence)),
+        }
+        if not isinstance(release.plan.target, Rows)
+        else None,
+    }
+
+
+def left_document(left: Spec, affordable: int | None) -> dict[str, Any]:
+    """What is left in a ledger, and how often a plan can still be released (null: without end)."""
+    micro = left.micro.tolist()
+    people: list[dict[str, Any]]
+    if len(micro) <= MOST_LEVELS:
+        people = [{"left": level_text(m), "people": n} for m, n in zip(micro, left.counts, strict=True)]
+    else:
+        people = [
+            {
+                "left": level_text(micro[first]),
+                "to": level_text(micro[end - 1]),
+                "levels": end - first,
+                "people": int(left.people[first:end].sum()),
+            }
+            for first, end in folded(len(micro))
+        ]
+    if left.opted_out:
+        people.insert(0, {"left": "0", "people": left.opted_out})
+    return {"left": people, "affordable": affordable}
+
+
+def accounts_document(accounts: list[Account]) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "accounts": [
+            {
+                "table": a.table,
+                "tier": a.tier,
+                "level": amount_text(a.level),
+                "people": a.people,
+                "spent": [amount_text(x) for x in a.spent],
+                "left": [amount_text(x) for x in a.left],
+            }
+            for a in accounts
+        ],
+    }
+
+
+def _workload_document(plan: Plan) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        **_together(plan),
+        "equal": plan.equal,
+        "plans": [
+            {"weight": weight, **plan_document(part)}
+            for weight, part in zip(plan.workload.weights, plan.parts, strict=True)
+        ],
+    }
+
+
+def _workload_receipt(release: Release) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        **_together(release.plan),
+        **_booked(release.booked),
+        "receipts": [release_document(part) for part in release.parts],
+    }
+
+
+def _together(plan: Plan) -> dict[str, Any]:
+    return {
+        "workload": [part.query.label for part in plan.parts],
+        "neighbors": plan.neighbors,
+        "share": level_text(plan.share),
+        "charges": _charges(plan.spec, plan.cost),
+        "total": plan.total,
+    }
+
+
+def _booked(booked: Booked | None) -> dict[str, Any]:
+    return {} if booked is None else {"ledger": {"entry": booked.entry, "hash": booked.hash}}
+
+
+def _decision(plan: Plan) -> dict[str, Any]:
+    return {
+        "query": plan.query.describe(),
+        "mechanism": plan.mechanism,
+        "neighbors": plan.neighbors,
+        "share": level_text(plan.share),
+        "spec": {
+            "fingerprint": plan.spec.fingerprint,
+            "people": plan.spec.total,
+            "opted_out": plan.spec.opted_out,
+        },
+        "charges": _charges(plan.spec, plan.cost),
+        "unit": plan.unit,
+        "rmse": _known(plan.rmse),
+        "rmse_here": _known(plan.rmse_here),
+        "bias_bound": plan.bias_bound,
+        "assumptions": plan.assumptions,
+    }
+
+
+def _known(error: float | None) -> float | None:
+    return None if error is None or isnan(error) else error
+
+
+def _charges(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
+    """What each level is charged; of many levels, by ranges: from "level" to "to", at most "charge" and at
+    least "least".
+    """
+    if spec.micro.size <= MOST_LEVELS:
+        return [
+            {"level": level_text(m), "tier": spec.tier(m), "people": n, "charge": level_text(c)}
+            for m, n, c in zip(spec.micro.tolist(), spec.counts, charges.tolist(), strict=True)
+        ]
+    return [
+        {
+            "level": level_text(int(spec.micro[first])),
+            "to": level_text(int(spec.micro[end - 1])),
+            "levels": end - first,
+            "tier": None,
+            "people": int(spec.people[first:end].sum()),
+            "charge": level_text(int(charges[first:end].max())),
+            "least": level_text(int(charges[first:end].min())),
+        }
+        for first, end in folded(spec.micro.size)
+    ]
+
+
+def folded(levels: int) -> list[tuple[int, int]]:
+    """Ranges of about as many levels each, as (first, after the last). The last level may be ∞ and has a
+    range of its own.
+
+    >>> folded(1_000_000)[:2], folded(1_000_000)[-1]
+    ([(0, 10101), (10101, 20202)], (999999, 1000000))
+    """
+    ends = [*(k * (levels - 1) // (_RANGES - 1) for k in range(_RANGES)), levels]
+    return list(pairwise(ends))
+
+
+def plain(value: Any) -> Any:
+    """Dates as ISO text, cells by their names; of somebody's own algorithm what can be told as plain data."""
+    if isinstance(value, dict):
+        return {str(cell): plain(v) for cell, v in value.items()}
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    if isinstance(value, Coefficients):
+        return {"intercept": value.intercept, "coefficients": dict(value.coefficients), "note": value.note}
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if isinstance(value, tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.floating):
+        return plain(float(value))
+    simple = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    return f"a {type(value).__name__}" if isinstance(simple, np.generic) or simple is value else plain(simple)
+
+
+def _interval(interval: Interval) -> Any:
+    if isinstance(interval, dict):
+        return {str(cell): _interval(ends) for cell, ends in interval.items()}
+    return [list(ends) for ends in interval] if isinstance(interval, list) else list(interval)

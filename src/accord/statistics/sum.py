@@ -1,0 +1,251 @@
+"""The sum of a column of numbers, and how many rows people have.
+
+Under replace  the public number of people times their mean.
+Under add-remove  two sums, of q and of span − q (see mean.py), of which high·Σq + low·Σ(span − q) is the sum:
+           somebody who is not there adds 0.
+Of members of a private part, under replace, everyone stays: who is outside adds 0, whatever the bounds. A
+           member adds low + q·step for the cell q of their value. That is a whole number of `quantum`s, and
+           so is 0; integers are counted from the lower end of all that one person may add, 0 included. So the
+           declared bounds stay what they are, and an engine sees the declared grid alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import gcd
+from typing import Any, ClassVar
+
+from accord.errors import QueryError
+from accord.relation import Relation
+from accord.statistics.encoding import PerPerson
+from accord.statistics.grid import excluded, on_grid
+from accord.statistics.groups import part_of
+from accord.statistics.mean import CELLS, Mean, MeanTarget, of_numbers
+from accord.statistics.query import Answer, Interval, Query, number_text
+from accord.statistics.record import Statistic
+from accord.statistics.target import Form, Total
+
+MOST_ROWS = 10**9
+
+
+@dataclass(frozen=True)
+class Sum(Mean):
+    """A sum of values within bounds."""
+
+    statistic = "sum"
+    per_person: ClassVar[PerPerson] = "sum"
+
+    @property
+    def rows_come_to(self) -> str:
+        return "and counts with the sum of their rows"
+
+    def under(self, relation: Relation, about_members: bool = False) -> Total:
+        if about_members:
+            return MembersSum(self, relation, True)
+        return SumTarget(self, relation) if relation.people_are_public else PresentSum(self, relation)
+
+
+@dataclass(frozen=True)
+class Rows(Sum):
+    """How many rows people have, in all: their number is what is summed."""
+
+    statistic = "rows"
+    compared = ("mean number of rows", "mean numbers of rows")
+    per_person: ClassVar[PerPerson] = "rows"
+
+    @property
+    def label(self) -> str:
+        return "number of rows"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def rows_come_to(self) -> str:
+        return "and counts for as many rows as they have"
+
+    def describe(self) -> dict[str, Any]:
+        return {"statistic": self.statistic, "max": number_text(self.high)}
+
+    def assumptions(self) -> list[str]:
+        return [f"nobody has more than {number_text(self.high)} rows; who has more counts as that many"]
+
+
+@dataclass(frozen=True)
+class SumTarget(MeanTarget, Total):
+    """Of everyone, whose number is public."""
+
+    query: Sum
+
+    @property
+    def origin(self) -> Fraction:
+        return self.query.low / self.query.step
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        """Of what one person of the Spec adds."""
+        return self.relation.ends(self.query.low, self.query.high)
+
+    def middle(self, people: int) -> Answer:
+        low, high = self.ends
+        return float(people * (low + high) / 2)
+
+    def possible(self, people: int) -> Interval:
+        low, high = self.ends
+        return float(people * low), float(people * high)
+
+    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
+        return float(people * (self.query.low + self.query.step * released[0]))
+
+
+@dataclass(frozen=True)
+class PresentSum(SumTarget):
+    """Of the people who are there."""
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return Form(first=1), Form(constant=self.query.cells, first=-1)
+
+    @property
+    def variance(self) -> float:
+        low, high = self.ends
+        return float(high - low) ** 2 / 4
+
+    @property
+    def noise_variance(self) -> float:
+        return 2 * float(self.query.low**2 + self.query.high**2)
+
+    @property
+    def midpoint_error(self) -> float:
+        return self.variance
+
+    @property
+    def kept_square(self) -> float:
+        return float(max(self.query.low**2, self.query.high**2))
+
+    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
+        above, below = released  # Σq and Σ(span − q), as means over the roster
+        return float(people * (above * self.query.high + below * self.query.low) / self.query.cells)
+
+    def assumptions(self) -> list[str]:
+        told = super().assumptions()
+        return (
+            told if isinstance(self.query, Rows) else [told[0], *told[2:]]
+        )  # a std is about those who are there
+
+
+@dataclass(frozen=True)
+class MembersSum(SumTarget):
+    """Over the members of a private part, while everyone stays."""
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        return min(Fraction(0), self.query.low), max(Fraction(0), self.query.high)
+
+    @cached_property
+    def quantum(self) -> Fraction:
+        """The largest number of which both `low` and `step` are whole multiples."""
+        low, step = abs(self.query.low), self.query.step
+        return Fraction(
+            gcd(low.numerator * step.denominator, step.numerator * low.denominator),
+            low.denominator * step.denominator,
+        )
+
+    @property
+    def width(self) -> float:
+        bottom, top = self.ends
+        return float(top - bottom)
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        bottom, _ = self.ends
+        return (
+            Form(
+                constant=int((self.query.low - bottom) / self.quantum),
+                first=int(self.query.step / self.quantum),
+                outside=int(-bottom / self.quantum),
+            ),
+        )
+
+    @property
+    def sensitivity(self) -> int:
+        bottom, top = self.ends
+        return int((top - bottom) / self.quantum)
+
+    @property
+    def origin(self) -> Fraction:
+        return self.ends[0] / self.quantum
+
+    @property
+    def variance(self) -> float:
+        return (
+            self.width / 2
+        ) ** 2  # a declared std is about members; who is outside adds 0, which may lie far away
+
+    @property
+    def noise_variance(self) -> float:
+        return 2 * self.width**2
+
+    @property
+    def midpoint_error(self) -> float:
+        return (self.width / 2) ** 2
+
+    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
+        return float(people * (self.ends[0] + self.quantum * released[0]))
+
+
+def sum(
+    column: str,
+    bounds: tuple[float, float],
+    std: float | None = None,
+    step: float | None = None,
+    missing: str | float = "middle",
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
+    """The sum of a column over all people who have not opted out: their public number times their mean. See
+    `mean`.
+
+    >>> sum("income", bounds=(0, 200_000)).unit
+    'value'
+    """
+    asked = Sum(**of_numbers("sum", column, bounds, std, step, missing))
+    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
+
+
+def rows(
+    max: int,
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Any] | None = None,
+    membership: str = "private",
+) -> Query:
+    """How many rows all people who have not opted out have together: visits, orders, claims.
+
+    For tables that say who a row is of (`user=`).
+
+    Args:
+        max: the most that one person counts for, public.
+        where, by, keys, membership: of whom: see `accord.mean`.
+
+    >>> rows(max=50).label
+    'number of rows'
+    """
+    if isinstance(max, bool) or not isinstance(max, int) or not 1 <= max <= MOST_ROWS:
+        raise QueryError(
+            f"max={max!r} is not a number of rows. Give the most that one person counts for, from 1 to "
+            f"{MOST_ROWS}."
+        )
+    return part_of(Rows(**on_grid("rows", "rows", (0, max), 1, 0, CELLS)), where, by, keys, membership)
+
+
+SUM = Statistic("sum", sum, Total, ("column", "bounds", "std", "step", "missing"))
+ROWS = Statistic("rows", rows, Total, ("max",))

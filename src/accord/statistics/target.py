@@ -1,0 +1,371 @@
+"""Target: what a mechanism answers. A statistic under a relation, as sums of whole numbers or as points of a
+grid.
+
+What a plan needs of any of them, to predict errors:
+
+    outputs         how many numbers are released
+    variance        σ² of one person, summed over the outputs, in the answer's units: from `std`, else the
+                    worst case
+    noise_variance  variance of the noise at charge 1, summed over the outputs, in the answer's units
+    max_variance    the largest variance that one output can have
+    factor          what an error on the scale of `variance` is multiplied by to become one of the answer, for
+                    n people
+    midpoint_error  mean squared error of `middle` at worst, summed over the outputs
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from accord.relation import Relation
+from accord.statistics.spread import Spread
+
+if TYPE_CHECKING:
+    from accord.statistics.query import Answer, Interval
+
+
+@dataclass(frozen=True)
+class Target(ABC):
+    """A statistic under a relation."""
+
+    query: Any
+    """The statistic, one of the classes of this folder."""
+    relation: Relation
+    about_members: bool = False
+    """Whether it is about the members of one private part, while everyone stays (replace with `where=`)."""
+
+    @property
+    def outputs(self) -> int:
+        return 1
+
+    @property
+    @abstractmethod
+    def variance(self) -> float: ...
+
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float: ...
+
+    @property
+    def max_variance(self) -> float:
+        return self.variance
+
+    @abstractmethod
+    def factor(self, people: int) -> float: ...
+
+    @property
+    @abstractmethod
+    def midpoint_error(self) -> float: ...
+
+    @property
+    def is_public(self) -> bool:
+        """Whether the answer is the public number of people."""
+        return False
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether everyone adds something to every group, be it 0: a sum or a count, not a mean."""
+        return False
+
+    @property
+    def tells_size(self) -> bool:
+        """Whether the number of people is private, and what is released tells it roughly."""
+        return False
+
+    def error_factor(self, released: Sequence[Fraction]) -> float | None:
+        """By what an error is multiplied once it is known, roughly, how many are there; None: too few to tell
+        anything.
+        """
+        return 1.0
+
+    @property
+    def rounding(self) -> float:
+        """How far the grid can move the answer, on the scale of `variance`."""
+        return 0.0
+
+    @property
+    def assumes_presence(self) -> bool:
+        """Whether the predicted error is for everyone being there who could be."""
+        return True
+
+    def assumptions(self) -> list[str]:
+        """What the user declared as public knowledge, as far as this target uses it."""
+        told: list[str] = self.query.assumptions()
+        return told
+
+    @abstractmethod
+    def middle(self, people: int) -> Answer:
+        """The answer that needs no data: the middle of what is possible."""
+
+    @abstractmethod
+    def possible(self, people: int) -> Interval:
+        """Where the answer can lie at all, in the query's unit."""
+
+    @abstractmethod
+    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
+        """From what a mechanism released (means of integers, or points of the grid) to the answer; exact
+        until the last step.
+        """
+
+
+# ---- sums --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Form:
+    """The whole number that one person adds to a sum, from their cell q: constant + first·q + second·q², or
+    `outside`.
+    """
+
+    constant: int = 0
+    first: int = 0
+    second: int = 0
+    outside: int = 0
+    """Of somebody whom the question is not about."""
+
+    def at(self, cells: Any) -> Any:
+        """Of people at these cells."""
+        return self.constant + self.first * cells + self.second * cells * cells
+
+    def total(self, everyone: int, members: int, cells: int = 0, squares: int = 0) -> int:
+        """Of many people together, from their number, the sum of their cells and that of the squares."""
+        inside = self.constant * members + self.first * cells + self.second * squares
+        return inside + self.outside * (everyone - members)
+
+
+@dataclass(frozen=True)
+class Additive(Target):
+    """Sums of whole numbers, each with a noise of its own.
+
+    `sensitivity` is by how much one person can change all sums together: the largest L1 distance of two
+    persons' integers under replace (of a member and somebody outside too, if it is about members), of one
+    person's integers and 0 under add-remove. tests/laws checks it for every statistic by trying all of them.
+    """
+
+    @property
+    @abstractmethod
+    def forms(self) -> tuple[Form, ...]:
+        """What one person adds to each sum. (A histogram has none: one person is 1 in one cell.)"""
+
+    @property
+    @abstractmethod
+    def sensitivity(self) -> int: ...
+
+    @property
+    def released(self) -> int:
+        """How many noisy sums are released."""
+        return len(self.forms)
+
+    @property
+    def complementary(self) -> bool:
+        """Whether two outputs always add up to everyone, so that one noise serves both."""
+        return False
+
+    def sums(self, columns: Sequence[int], everyone: int) -> list[int]:
+        """The sums, from the columns of a Summary (or weighted sums of them) and the number (weight) of
+        everyone.
+        """
+        return [form.total(everyone, *columns) for form in self.forms]
+
+    def factor(self, people: int) -> float:
+        return 1.0
+
+    def interval(
+        self,
+        value: Answer,
+        released: Sequence[Fraction],
+        spread: Spread,
+        alpha: float,
+        factor: float = 1.0,
+        shift: tuple[float, float] = (0.0, 0.0),
+    ) -> Interval:
+        """Where the answer about these people lies, but for a probability of alpha.
+
+        `factor`: how many times the error is as predicted; `shift`: what the answer leaves out lies between
+            these.
+        """
+        half = spread.half_width(alpha, factor)
+        below, above = shift[0] - half, shift[1] + half
+        if isinstance(value, dict):
+            return {cell: (v + below, v + above) for cell, v in value.items()}
+        assert isinstance(value, float)
+        return value + below, value + above
+
+    # ---- of people who are kept at random (mechanisms/sample.py): under add-remove, divided by their expecte
+
+    @property
+    def kept_forms(self) -> tuple[Form, ...]:
+        """What one person who is kept adds to each sum; under replace a single sum is counted from its
+        middle.
+        """
+        if not self.relation.people_are_public or len(self.forms) != 1:
+            return self.forms
+        (form,) = self.forms
+        middle = self.sensitivity
+        return (
+            Form(2 * form.constant - middle, 2 * form.first, 2 * form.second, 2 * form.outside - middle),
+        )  # twice as much, because that is a whole number
+
+    @property
+    def outside_matters(self) -> bool:
+        """Whether somebody whom the question is not about adds something all the same."""
+        return self.about_members and any(form.outside for form in self.kept_forms)
+
+    @property
+    def kept_sensitivity(self) -> int:
+        """By how much one person who is kept or not can change all of these sums together."""
+        return self.sensitivity
+
+    def kept_sums(self, cells: Any, people: Any, count: int) -> list[int]:
+        """The sums of `kept_forms`, of so many people at each of these cells; `count`: of who is outside."""
+        return [int((self._kept_at(form, cells, people, count) * people).sum()) for form in self.kept_forms]
+
+    def _kept_at(self, form: Form, cells: Any, people: Any, count: int) -> Any:
+        """What a person at each of these cells adds, as 64-bit integers if the sum fits."""
+        rough = np.abs(np.where(cells == count, form.outside, form.at(cells.astype(np.float64))))
+        exact = (
+            cells
+            if float(rough @ people) < 2.0**62 and rough.max(initial=0) < 2.0**62
+            else cells.astype(object)
+        )
+        return np.where(cells == count, form.outside, form.at(exact))
+
+    def from_kept(self, means: Sequence[Fraction]) -> list[Fraction]:
+        """From the means of `kept_forms` to those of `forms`."""
+        if self.kept_forms == self.forms:
+            return list(means)
+        return [(mean + self.sensitivity) / 2 for mean in means]
+
+    @property
+    def kept_noise_variance(self) -> float:
+        return self.noise_variance
+
+    @property
+    def kept_square(self) -> float:
+        """The largest mean square of what one person who is kept adds: what leaving people out at random
+        makes of the error.
+        """
+        return self.midpoint_error
+
+
+@dataclass(frozen=True)
+class Total(Additive):
+    """A total of one number a person: a sum or a count.
+
+    Errors are those of a mean, times the number of people.
+    """
+
+    @property
+    @abstractmethod
+    def origin(self) -> Fraction:
+        """What the integer 0 stands for, in units of the integer 1: totals are counted from zero."""
+
+    @property
+    def adds_up(self) -> bool:
+        return True
+
+    def factor(self, people: int) -> float:
+        return people
+
+
+@dataclass(frozen=True)
+class Counted(Total):
+    """A count of people: 1 or 0 a person."""
+
+    @property
+    def assumes_presence(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Cells(Additive):
+    """People in each of several cells."""
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return ()
+
+    @property
+    def released(self) -> int:
+        return self.outputs
+
+    @property
+    def assumes_presence(self) -> bool:
+        return False
+
+    @property
+    def adds_up(self) -> bool:
+        return True
+
+    def sums(self, columns: Sequence[int], everyone: int) -> list[int]:
+        return list(columns)
+
+    def kept_sums(self, cells: Any, people: Any, count: int) -> list[int]:
+        sums: list[int] = np.bincount(cells, people, minlength=count).astype(np.int64).tolist()
+        return sums
+
+    def factor(self, people: int) -> float:
+        return people
+
+
+# ---- points of a grid, products, and rows ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ranks(Target):
+    """A question about ranks, answered by points of a grid. Errors are in percentile points."""
+
+    @property
+    @abstractmethod
+    def points(self) -> int:
+        """How many points can be answered."""
+
+    @property
+    def tells_size(self) -> bool:
+        return self.about_members or not self.relation.people_are_public
+
+    def factor(self, people: int) -> float:
+        return 100
+
+
+@dataclass(frozen=True)
+class Quantiles(Ranks):
+    """One or several quantiles."""
+
+    @property
+    @abstractmethod
+    def ps(self) -> tuple[Fraction, ...]: ...
+
+    @property
+    @abstractmethod
+    def listed(self) -> bool:
+        """Whether the answer is a list, be it of one."""
+
+
+@dataclass(frozen=True)
+class Extremes(Ranks):
+    """The smallest or the largest value."""
+
+    @property
+    @abstractmethod
+    def is_largest(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Products(Target):
+    """Sums of products of coded columns, for a regression."""
+
+
+@dataclass(frozen=True)
+class Rows(Target):
+    """Rows, for somebody's own algorithm."""
+
+    @property
+    def assumes_presence(self) -> bool:
+        return False

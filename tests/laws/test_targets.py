@@ -1,0 +1,315 @@
+"""What one person can do to the sums behind an answer, for every statistic: exact, by trying all there is.
+
+A mechanism's noise is for the target's `sensitivity`. Nobody loses more than their charge only if no two
+states of one person are further apart than that: all cells, and outside where a question is about members.
+All of them are tried on small grids, for every statistic of `statistics.ALL` under every relation. A larger
+sensitivity than is needed would be waste, so that it is attained. `sample` has sums of its own, of people who
+are kept or not.
+"""
+
+import inspect
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+import accord
+from accord import mechanisms, relation
+from accord.cli import main
+from accord.mechanisms.record import Refused
+from accord.relation import REPLACE
+from accord.statistics import ALL
+from accord.statistics import target as targets
+from accord.statistics.encoding import Grid, Indicator, OneOf
+from accord.statistics.target import Additive, Cells, Form
+
+GRIDS = {
+    "one step": {"bounds": (0, 1), "step": 1},
+    "whole numbers": {"bounds": (0, 4), "step": 1},
+    "around zero": {"bounds": (-3, 5), "step": 1},
+    "above zero": {"bounds": (2, 4), "step": 0.5},
+    "below zero": {"bounds": (-4, -1), "step": 1},
+    "odd steps": {"bounds": (-0.3, 0.6), "step": 0.15},
+}
+RANKED = {"bounds": (0, 3), "step": 1}
+EXAMPLES = {
+    "count": {"of some": accord.count(where="x > 0"), "of everyone": accord.count()},
+    "sum": {name: accord.sum("x", **grid) for name, grid in GRIDS.items()},
+    "mean": {name: accord.mean("x", **grid) for name, grid in GRIDS.items()},
+    "variance": {name: accord.variance("x", **grid) for name, grid in GRIDS.items()},
+    "std": {name: accord.std("x", **grid) for name, grid in GRIDS.items()},
+    "histogram": {
+        "two cells": accord.histogram("x", edges=[0, 1, 2]),
+        "three cells": accord.histogram("x", edges=[0, 1, 2, 3]),
+        "two categories and nowhere": accord.histogram("x", categories=["a", "b"]),
+        "two categories": accord.histogram("x", categories=["a", "b"], missing="b"),
+        "a category for others": accord.histogram("x", categories=["a", "b"], missing="others"),
+    },
+    "rows": {f"at most {most}": accord.rows(max=most) for most in (1, 3)},
+    "median": {"one": accord.median("x", **RANKED)},
+    "quantile": {
+        "one": accord.quantile("x", 0.9, **RANKED),
+        "two": accord.quantile("x", [0.25, 0.75], **RANKED),
+    },
+    "min": {"one": accord.min("x", **RANKED)},
+    "max": {"one": accord.max("x", **RANKED)},
+    "regression": {"on a number": accord.regression("x", ["z"], bounds={"x": (0, 2), "z": (0, 2)})},
+}
+"""Questions of every statistic, on grids so small that every person can be tried."""
+
+
+def targets_of(query):
+    """What mechanisms answer: of everyone under each relation, and of members where there is such a form."""
+    found = {str(each): query.under(each) for each in relation.ALL}
+    members = query.under(REPLACE, about_members=True)
+    return found | ({} if members is None else {"replace, about members": members})
+
+
+ASKED = {
+    f"{name}, {example}, {under}": target
+    for name, examples in EXAMPLES.items()
+    for example, query in examples.items()
+    for under, target in targets_of(query).items()
+}
+SUMS = {name: target for name, target in ASKED.items() if isinstance(target, Additive)}
+each_sum = pytest.mark.parametrize("name", SUMS)
+
+
+# ---- one person --------------------------------------------------------------------------------------------
+
+
+OUTSIDE = "outside"
+
+
+def states(target):
+    """All that one person can be: at a cell, in no cell of a histogram (None), or outside of the question."""
+    encoding = target.query.encoding
+    match encoding:
+        case Grid():
+            cells = list(range(encoding.cells + 1))
+        case Indicator():
+            cells = [0, 1] if encoding.condition else [1]
+        case OneOf():
+            cells = [*range(encoding.cells), *([None] if encoding.missing is None else [])]
+    return [*cells, *([OUTSIDE] if target.about_members else [])]
+
+
+def columns(target, state):
+    """What one person adds to a Summary: powers of their cell, or 1 in their cell of a histogram."""
+    encoding = target.query.encoding
+    if isinstance(encoding, OneOf):
+        return [int(state == cell) for cell in range(encoding.cells)]
+    powers = range(1 + getattr(encoding, "powers", 1))
+    return [0 if state == OUTSIDE else state**power for power in powers]
+
+
+def noisy_sums(target, state):
+    """What one person adds to the sums that have a noise: of two complementary ones, the first."""
+    sums = target.sums(columns(target, state), 1)
+    return sums[:1] if target.complementary else sums
+
+
+def kept_sums(target, state):
+    """What one person who is kept adds to the sums of `sample`."""
+    encoding = target.query.encoding
+    cells = 1 if isinstance(encoding, Indicator) else encoding.cells
+    count = cells if isinstance(encoding, OneOf) else cells + 1
+    if state is None:
+        return target.kept_sums(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), count)
+    return target.kept_sums(np.array([count if state == OUTSIDE else state]), np.array([1]), count)
+
+
+def distance(one, other):
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+def largest_change(target, people_are_public):
+    """By how much one person can change all noisy sums together: by another state, or by coming and going."""
+    sums = [noisy_sums(target, state) for state in states(target)]
+    nothing = [0] * len(sums[0])
+    pairs = product(sums, sums) if people_are_public else ((one, nothing) for one in sums)
+    return max(distance(one, other) for one, other in pairs)
+
+
+def largest_kept(target):
+    """By how much one person who is kept or not can change the sums of `sample`."""
+    return max(sum(abs(x) for x in kept_sums(target, state)) for state in states(target))
+
+
+def test_every_statistic_is_tried():
+    assert set(EXAMPLES) == {statistic.name for statistic in ALL}
+    summed = {s.name for s in ALL if issubclass(s.family, Additive)}
+    assert {name.split(",")[0] for name in SUMS} == summed
+    assert sum("about members" in name for name in SUMS) > 10
+
+
+@each_sum
+def test_nobody_changes_the_sums_by_more_than_the_sensitivity_and_somebody_by_as_much(name):
+    target = SUMS[name]
+    change = largest_change(target, target.relation.people_are_public)
+    if target.is_public:  # a count of everyone: nothing can change
+        assert change == 0
+        return
+    assert change == target.sensitivity
+
+
+@each_sum
+def test_nobody_who_is_kept_changes_the_sums_by_more_than_their_sensitivity(name):
+    target = SUMS[name]
+    most = largest_kept(target)
+    assert most <= target.kept_sensitivity
+    if not target.is_public:
+        assert most == target.kept_sensitivity
+
+
+@each_sum
+def test_the_forms_are_what_is_summed(name):
+    """Of one person, of several of them together, and of those who are kept."""
+    target, tried = SUMS[name], states(SUMS[name])
+    assert target.released == len(target.sums(columns(target, tried[0]), 1))
+    if isinstance(target, Cells):
+        assert target.forms == ()
+        assert all(sum(columns(target, state)) == (state is not None) for state in tried)
+        return
+    for state in tried:
+        forms, kept = (
+            [form.outside if state == OUTSIDE else form.at(state) for form in each]
+            for each in (target.forms, target.kept_forms)
+        )
+        assert target.sums(columns(target, state), 1) == forms
+        assert kept_sums(target, state) == kept
+        assert target.from_kept(kept) == forms
+    together = [sum(column) for column in zip(*(columns(target, state) for state in tried), strict=True)]
+    alone = [target.sums(columns(target, state), 1) for state in tried]
+    summed = [sum(sums) for sums in zip(*alone, strict=True)]
+    assert target.sums(together, len(tried)) == summed
+
+
+# ---- teeth -------------------------------------------------------------------------------------------------
+
+
+def twice(form):
+    """A form that moves twice as far with somebody's cell."""
+    return replace(form, first=2 * form.first, second=2 * form.second)
+
+
+def planted(target, **changed):
+    """The same target with something else in the place of some of its properties or methods."""
+    made = type("Planted", (type(target),), changed)
+    return made(target.query, target.relation, target.about_members)
+
+
+def with_large_form(target):
+    if isinstance(target, Cells):  # in two cells at once
+        return planted(
+            target,
+            sums=lambda self, columns, everyone: [2 * x for x in columns],
+            kept_sums=lambda self, cells, people, count: [
+                2 * x for x in target.kept_sums(cells, people, count)
+            ],
+        )
+    first, *others = target.forms
+    return planted(target, forms=property(lambda self: (twice(first), *others)))
+
+
+@each_sum
+def test_a_form_that_is_too_large_is_noticed(name):
+    target = SUMS[name]
+    if target.is_public:
+        return
+    bad = with_large_form(target)
+    assert bad.sensitivity == target.sensitivity and bad.kept_sensitivity == target.kept_sensitivity
+    assert largest_change(bad, target.relation.people_are_public) > target.sensitivity
+    assert largest_kept(bad) > target.kept_sensitivity
+
+
+@pytest.mark.parametrize("name", [name for name in SUMS if "about members" in name])
+def test_somebody_outside_who_adds_too_much_is_noticed(name):
+    target = SUMS[name]
+    far = 2 * target.sensitivity + 1
+    first, *others = target.forms
+    bad = planted(target, forms=property(lambda self: (replace(first, outside=far), *others)))
+    assert largest_change(bad, True) > target.sensitivity
+    assert largest_kept(bad) > target.kept_sensitivity
+
+
+def test_the_relation_decides():
+    """Sums that are for who comes or goes are not for who changes a value, but for those of one sign."""
+    for name in ("mean", "sum", "variance", "std"):
+        target = ASKED[f"{name}, whole numbers, add-remove"]
+        assert largest_change(target, True) == 2 * target.sensitivity
+    cells = ASKED["histogram, three cells, add-remove"]
+    assert largest_change(cells, True) == 2 * cells.sensitivity
+
+
+def test_a_form_adds_up():
+    form = Form(constant=3, first=-2, second=5, outside=7)
+    people = [0, 1, 4, 4]
+    whole = form.total(6, len(people), sum(people), sum(q * q for q in people))
+    assert whole == sum(form.at(q) for q in people) + 2 * form.outside
+    assert form.at(np.array(people)).tolist() == [form.at(q) for q in people]
+
+
+# ---- records -----------------------------------------------------------------------------------------------
+
+OF_WHOM = {"where", "by", "keys", "membership"}
+WORDS = {"column": {"target"}, "on": {"features", "categories"}}
+"""What a regression calls the options of the command line."""
+
+
+@pytest.mark.parametrize("statistic", ALL, ids=lambda statistic: statistic.name)
+def test_the_record_of_a_statistic_is_complete(statistic):
+    assert [s.name for s in ALL].count(statistic.name) == 1
+    assert statistic.name in accord.__all__ and getattr(accord, statistic.name) is statistic.ask
+    assert statistic.ask.__doc__ and ">>>" in statistic.ask.__doc__
+    taken = set(inspect.signature(statistic.ask).parameters)
+    assert taken >= OF_WHOM
+    words = WORDS if "on" in statistic.options else {}
+    assert set().union(*(words.get(option, {option}) for option in statistic.options)) == taken - OF_WHOM
+
+
+@pytest.mark.parametrize("command", ["plan", "release"])
+@pytest.mark.parametrize("statistic", ALL, ids=lambda statistic: statistic.name)
+def test_the_options_of_a_statistic_are_options_of_the_command_line(statistic, command):
+    spelled = {word for parameter in main.commands[command].params for word in parameter.opts}
+    assert {"column" if option == "column" else f"--{option}" for option in statistic.options} <= spelled
+    (chosen,) = (p for p in main.commands[command].params if p.name == "statistic")
+    assert statistic.name in chosen.type.choices
+
+
+@pytest.mark.parametrize("statistic", ALL, ids=lambda statistic: statistic.name)
+def test_the_family_of_a_statistic_is_the_class_of_its_targets(statistic):
+    assert getattr(targets, statistic.family.__name__) is statistic.family
+    for query in EXAMPLES[statistic.name].values():
+        if statistic.listed:
+            assert query.statistic == statistic.name
+        else:
+            assert query.statistic in {s.name for s in ALL if s.listed}
+        for target in targets_of(query).values():
+            assert isinstance(target, statistic.family) and target.query is query
+
+
+@pytest.mark.parametrize("mechanism", mechanisms.ALL, ids=lambda mechanism: mechanism.name)
+def test_mechanisms_answer_the_statistics_that_they_say(mechanism):
+    for statistic in ALL:
+        for query in EXAMPLES[statistic.name].values():
+            for target in targets_of(query).values():
+                answers = any(isinstance(target, method.answers) for method in mechanism.methods)
+                assert answers == (query.statistic in mechanism.statistics)
+                try:
+                    method = mechanism.method(target)
+                except Refused as why:
+                    assert not answers or "private" in str(why)
+                else:
+                    assert answers and isinstance(target, method.answers)
+
+
+@pytest.mark.parametrize("neighbors", relation.ALL, ids=str)
+@pytest.mark.parametrize("statistic", ALL, ids=lambda statistic: statistic.name)
+def test_some_mechanism_answers_every_statistic_under_every_relation(statistic, neighbors):
+    spec = accord.Spec.from_groups({0.5: 2_000, 2.0: 1_000})
+    for query in EXAMPLES[statistic.name].values():
+        plan = accord.plan(spec, query, neighbors=neighbors.name)
+        assert plan.target == query.under(neighbors)
+        assert any(candidate.rmse is not None for candidate in plan.candidates)
