@@ -50,7 +50,8 @@ def test_claims_with_few_runs(key):
 def test_claims(key):
     claims = claims_of(key, EXPERIMENTS[key].quick)
     for claim in claims:
-        assert abs(claim.sure) >= SURE, f"{key} is not sure: {claim}"
+        # (what does not agree and says why has been looked at: it need not be quite as sure)
+        assert abs(claim.sure) >= (2 if claim.why else SURE), f"{key} is not sure: {claim}"
         assert claim.agrees == (claim.sure > 0)
         assert claim.agrees or claim.why, f"{key} does not agree, and does not say why: {claim}"
     assert sum(claim.agrees for claim in claims) > len(claims) / 2
