@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: setup demo test test-slow golden bench bench-peers lint clean
+.PHONY: setup demo test test-slow mutants golden bench bench-peers lint clean
 
 setup: .venv/.ready-test  ## everything that tests and benchmarks use
 
@@ -13,6 +13,9 @@ test: setup lint  ## all but the slow tests
 
 test-slow: setup  ## the others
 	$(BIN)/pytest -m slow -n auto --dist loadgroup
+
+mutants: setup  ## change the code in small ways, and see whether a test notices (docs/audit.md)
+	$(BIN)/python tests/mutants.py --jobs 2
 
 golden: setup  ## write the golden files anew: read the difference, and say why in the commit's message
 	ACCORD_WRITE_GOLDEN=1 $(BIN)/pytest -m "not slow" -n auto tests/golden

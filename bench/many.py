@@ -1,10 +1,12 @@
-"""How long ten thousand groups and a million levels take, step by step, beside DuckDB's own GROUP BY of the same columns; with a ledger, too.
+"""How long ten thousand groups and a million levels take, next to DuckDB's own GROUP BY; with a ledger, too.
 
-python bench/many.py                          20,000 people in 10,000 private groups, 100,000 in 1,000 public ones; a million people who all have another level
-python bench/many.py --keys 1000 --levels 100000
-python bench/many.py --spark                  10,000 private groups of 100,000 people, on all cores of this machine
-python bench/many.py --postgres 'postgresql://user@host/database?'    the same there, in a table of its own that is dropped again
-python bench/many.py --only ledger --url postgresql://…  (with ACCORD_LEDGER_KEY)
+    python bench/many.py                     20,000 people in 10,000 private groups, 100,000 in 1,000 public
+                                             ones; a million people who all have another level
+    python bench/many.py --keys 1000 --levels 100000
+    python bench/many.py --spark             100,000 people in 10,000 private groups, on all cores
+    python bench/many.py --postgres 'postgresql://user@host/database?'
+                                             the same there, in a table of its own that is dropped again
+    python bench/many.py --only ledger --url postgresql://…  (with ACCORD_LEDGER_KEY)
 
 The steps with a ledger run in a process of their own, so that the peak memory is theirs.
 """
@@ -32,9 +34,9 @@ from accord.engines.spark import java_home
 
 def timed(name: str, call: Callable[[], Any]) -> Any:
     start = perf_counter()
-    made = call()
+    outcome = call()
     print(f"{name:<44}{perf_counter() - start:>9.2f} s", flush=True)
-    return made
+    return outcome
 
 
 def people(count: int, keys: list[str]) -> dict[str, Any]:
@@ -48,15 +50,15 @@ def people(count: int, keys: list[str]) -> dict[str, Any]:
     }
 
 
-def asked(keys: list[str], *statistics: str, **how: Any) -> dict[str, Any]:
+def grouped_queries(keys: list[str], *statistics: str, **options: Any) -> dict[str, Any]:
     """Counts, means and medians by key."""
-    numbers = {"bounds": (0, 1), "by": "w", "keys": keys, **how}
-    made = {
-        "count": accord.count(by="w", keys=keys, **how),
+    numbers = {"bounds": (0, 1), "by": "w", "keys": keys, **options}
+    queries = {
+        "count": accord.count(by="w", keys=keys, **options),
         "mean": accord.mean("x", **numbers),
         "median": accord.median("x", **numbers),
     }
-    return {name: made[name] for name in statistics}
+    return {name: queries[name] for name in statistics}
 
 
 def steps(source: Any, queries: dict[str, Any], aim: str = "") -> None:
@@ -64,25 +66,25 @@ def steps(source: Any, queries: dict[str, Any], aim: str = "") -> None:
     for name, query in queries.items():
         table, start = accord.table(source, epsilon="e", user="id"), perf_counter()
         plan = timed(f"{name}: plan", lambda t=table, q=query: t.plan(q, "minimum"))
-        made = timed("release", lambda t=table, p=plan: t.release(p))
-        timed("text", lambda m=made: str(m))
-        timed("receipt", lambda m=made: json.dumps(m.receipt()))
+        release = timed("release", lambda t=table, p=plan: t.release(p))
+        timed("text", lambda m=release: str(m))
+        timed("receipt", lambda m=release: json.dumps(m.receipt()))
         print(f"{f'in all{aim}':<44}{perf_counter() - start:>9.2f} s")
 
 
 def groups(count: int) -> None:
-    """Private groups, of two people each; a tenth as many for medians, and, of a hundred people each, for public groups."""
+    """Private groups of two people each; a tenth as many for medians, and as public groups of a hundred."""
     keys, few = ([f"k{j}" for j in range(size)] for size in (count, max(1, count // 10)))
     data = people(2 * count, keys)
     con = duckdb.connect()
     con.register("people", data)
     timed("GROUP BY key (DuckDB)", lambda: con.execute("SELECT w, avg(x) FROM people GROUP BY w").fetchall())
     print(f"-- {len(keys):,} private groups")
-    steps(data, asked(keys, "count", "mean"), " (aim 3)")
+    steps(data, grouped_queries(keys, "count", "mean"), " (aim 3)")
     print(f"-- {len(few):,} private groups")
-    steps(people(2 * count, few), asked(few, "median"), " (aim 3)")
+    steps(people(2 * count, few), grouped_queries(few, "median"), " (aim 3)")
     print(f"-- {len(few):,} public groups")
-    steps(people(10 * count, few), asked(few, "mean", "median", membership="public"))
+    steps(people(10 * count, few), grouped_queries(few, "mean", "median", membership="public"))
 
 
 def on_spark(count: int) -> None:
@@ -101,7 +103,7 @@ def on_spark(count: int) -> None:
         frame = spark.read.parquet(f"{folder}/people.parquet")
         timed("GROUP BY key (Spark)", lambda: frame.groupBy("w").avg("x").collect())
         print(f"-- {count:,} private groups")
-        steps(frame, asked(keys, "count", "mean"))
+        steps(frame, grouped_queries(keys, "count", "mean"))
 
 
 def on_postgres(count: int, url: str) -> None:
@@ -121,7 +123,7 @@ def on_postgres(count: int, url: str) -> None:
             print(f"-- {count:,} private groups")
             steps(
                 f"{url}{'&' if '?' in url and url[-1] not in '?&' else ''}table={name}",
-                asked(keys, "count", "mean"),
+                grouped_queries(keys, "count", "mean"),
             )
         finally:
             connection.execute(f"DROP TABLE {name}")
@@ -155,14 +157,12 @@ def ledger(count: int, url: str | None) -> None:
         verdict = timed("verify", books.verify)
         timed("history", books.history)
     assert not verdict.problems, verdict.problems
-    peak(" (aim 1024)")
+    print_peak_memory(" (aim 1024)")
 
 
-def peak(aim: str = "") -> None:
-    print(
-        f"{f'peak memory{aim}':<44}{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:>9.0f} MB",
-        flush=True,
-    )
+def print_peak_memory(aim: str = "") -> None:
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{f'peak memory{aim}':<44}{memory:>9.0f} MB", flush=True)
 
 
 PARTS = ("groups", "levels", "ledger")
@@ -185,14 +185,14 @@ def main() -> None:
     if options.postgres:
         on_postgres(options.keys, options.postgres)
         return
-    asked = (options.only,) if options.only else PARTS
-    if "groups" in asked:
+    parts = (options.only,) if options.only else PARTS
+    if "groups" in parts:
         groups(options.keys)
-    if "levels" in asked:
+    if "levels" in parts:
         levels(options.levels)
-    if asked != ("ledger",):
-        peak()
-    if "ledger" in asked:
+    if parts != ("ledger",):
+        print_peak_memory()
+    if "ledger" in parts:
         process = multiprocessing.get_context("spawn").Process(
             target=ledger, args=(options.levels, options.url)
         )

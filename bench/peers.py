@@ -1,11 +1,12 @@
-"""How fast and how exact accord and its peers are on one file at one ε, as ratios to DuckDB's own answer, in one run.
+"""How fast and how exact accord and its peers are on one file at one ε, as ratios to DuckDB's own answer.
 
     python bench/peers.py                            10 million rows
     python bench/peers.py --rows 1000000 --only opendp
     python bench/peers.py --json
 
-Everyone has ε = 1, since peers know no personal levels. Each peer runs in a process of its own, one after the other; a figure is the
-smallest of three calls, reading the file included, imports and the start of Spark not. Errors are measured on 100,000 rows.
+Everyone has ε = 1, since peers know no personal levels. Each peer runs in a process of its own, one after the
+other; a figure is the smallest of three calls, reading the file included, imports and the start of Spark not.
+Errors are measured on 100,000 rows.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def make(rows: int) -> Path:
         con = duckdb.connect()
         con.execute("SELECT setseed(0.5)")
         con.execute(f"""
-            COPY (SELECT person, exp(10.5 + 0.8 * (random() + random() + random() + random() - 2) * 1.73) AS income,
+            COPY (SELECT person,
+                         exp(10.5 + 0.8 * (random() + random() + random() + random() - 2) * 1.73) AS income,
                          'region ' || CAST(person % 10 AS VARCHAR) AS region
                   FROM (SELECT CAST(floor(random() * {rows // 10}) AS BIGINT) AS person FROM range({rows})))
             TO '{path}' (FORMAT parquet, COMPRESSION zstd)""")
@@ -63,8 +65,8 @@ def floor() -> dict[str, Task]:
         return float(con.execute(sql).fetchall()[0][0])
 
     def count(path: str, rows: int) -> list[int]:
-        found = dict(con.execute(f"SELECT region, count(*) FROM '{path}' GROUP BY region").fetchall())
-        return [found[k] for k in KEYS]
+        counts = dict(con.execute(f"SELECT region, count(*) FROM '{path}' GROUP BY region").fetchall())
+        return [counts[k] for k in KEYS]
 
     return {
         "mean": lambda path, rows: number(f"SELECT {clip.format('income')} FROM '{path}'"),
@@ -78,7 +80,7 @@ def floor() -> dict[str, Task]:
 def accord_() -> dict[str, Task]:
     import accord
 
-    query = accord.mean("income", bounds=(LOW, HIGH))
+    query = accord.mean("income", bounds=(LOW, HIGH), missing="none")
     counts = accord.count(by="region", keys=KEYS)
     return {
         "mean": lambda path, rows: accord.table(path, epsilon=EPSILON).release(query).value,
@@ -98,7 +100,7 @@ def accord_add_remove() -> dict[str, Task]:
         roster = accord.Spec.from_groups({EPSILON: rows})
         return accord.table(path, epsilon=EPSILON, neighbors="add-remove", roster=roster)
 
-    query = accord.mean("income", bounds=(LOW, HIGH))
+    query = accord.mean("income", bounds=(LOW, HIGH), missing="none")
     counts = accord.count(by="region", keys=KEYS)
     return {
         "mean": lambda path, rows: table(path, rows).release(query).value,
@@ -136,8 +138,8 @@ def opendp() -> dict[str, Task]:
     def count(path: str, rows: int) -> list[int]:
         margin = dp.polars.Margin(by=["region"], invariant="keys", max_length=rows)
         query = context(path, ["region"], dp.unit_of(contributions=1), margin)
-        found = dict(query.group_by("region").agg(dp.len()).release().collect().iter_rows())
-        return [found[k] for k in KEYS]
+        counts = dict(query.group_by("region").agg(dp.len()).release().collect().iter_rows())
+        return [counts[k] for k in KEYS]
 
     return {"mean": mean, "user mean": user_mean, "count": count}
 
@@ -207,17 +209,17 @@ def pipelinedp() -> dict[str, Task]:
         columns = pdp.DataExtractors(
             partition_extractor=partition, privacy_id_extractor=lambda r: r[0], value_extractor=value
         )
-        found = pdp.DPEngine(accountant, pdp.LocalBackend()).aggregate(
+        result = pdp.DPEngine(accountant, pdp.LocalBackend()).aggregate(
             rows, params, columns, public_partitions=partitions
         )
         accountant.compute_budgets()
-        return dict(found)
+        return dict(result)
 
     def column(path: str, name: str) -> list[Any]:
         return list(enumerate(pyarrow.parquet.read_table(path, columns=[name])[name].to_pylist()))
 
     def mean(path: str, rows: int) -> float:
-        found = run(
+        result = run(
             column(path, "income"),
             pdp.Metrics.MEAN,
             lambda r: 0,
@@ -226,11 +228,11 @@ def pipelinedp() -> dict[str, Task]:
             min_value=LOW,
             max_value=HIGH,
         )
-        return float(found[0].mean)
+        return float(result[0].mean)
 
     def count(path: str, rows: int) -> list[float]:
-        found = run(column(path, "region"), pdp.Metrics.COUNT, lambda r: r[1], lambda r: 0, KEYS)
-        return [found[k].count for k in KEYS]
+        result = run(column(path, "region"), pdp.Metrics.COUNT, lambda r: r[1], lambda r: 0, KEYS)
+        return [result[k].count for k in KEYS]
 
     return {"mean": mean, "count": count}
 
@@ -260,8 +262,9 @@ def tumult() -> dict[str, Task]:
         return float(ask(path, "income", QueryBuilder("t").average("income", LOW, HIGH))[0][0])
 
     def count(path: str, rows: int) -> list[int]:
-        found = ask(path, "region", QueryBuilder("t").groupby(KeySet.from_dict({"region": KEYS})).count())
-        return [dict(found)[k] for k in KEYS]  # type: ignore[misc]
+        query = QueryBuilder("t").groupby(KeySet.from_dict({"region": KEYS})).count()
+        counts = dict(ask(path, "region", query))  # type: ignore[arg-type]
+        return [counts[k] for k in KEYS]
 
     return {"mean": mean, "count": count}
 
@@ -290,7 +293,7 @@ PEERS: dict[str, tuple[Callable[[], dict[str, Task]], int, int, str]] = {
 CANNOT = "not offered by the library: limits rows per person, or knows no persons"
 
 
-def peak() -> float:
+def peak_memory() -> float:
     """Megabytes: this process, and Spark's Java process if there is one."""
     total = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if "pyspark" in sys.modules:
@@ -313,7 +316,7 @@ def work(name: str, task: str, path: str, rows: int, small: str) -> None:
         times.append(time.perf_counter() - start)
         if times[0] > 30:
             break
-    memory = peak()
+    memory = peak_memory()
     answers = [run(small, SMALL) for _ in range(releases)]
     print("\n" + json.dumps({"seconds": min(times), "peak_mb": memory, "answers": answers}))
 
@@ -335,9 +338,14 @@ def measure(name: str, task: str, rows: int, python: str) -> dict[str, Any]:
         if "KeyError: '" + task in why:
             return row | {"remark": "not measured" if name.startswith("accord") else CANNOT}
         return row | {"remark": f"failed: {why[:90]}"}
-    found = json.loads(done.stdout.splitlines()[-1])
-    return row | {"seconds": found["seconds"], "peak_mb": round(found["peak_mb"]), "rmse": error(task, found["answers"]),
-                  "releases": releases, "remark": remark}  # fmt: skip
+    outcome = json.loads(done.stdout.splitlines()[-1])
+    return row | {
+        "seconds": outcome["seconds"],
+        "peak_mb": round(outcome["peak_mb"]),
+        "rmse": error(task, outcome["answers"]),
+        "releases": releases,
+        "remark": remark,
+    }
 
 
 def error(task: str, answers: list[Any]) -> float | None:
@@ -345,8 +353,8 @@ def error(task: str, answers: list[Any]) -> float | None:
         return None
     truth = floor()[task](str(make(SMALL)), SMALL)
     true = truth if isinstance(truth, list) else [truth]
-    given = [a if isinstance(a, list) else [a] for a in answers]
-    squares = [(x - y) ** 2 for answer in given for x, y in zip(answer, true, strict=True)]
+    lists = [a if isinstance(a, list) else [a] for a in answers]
+    squares = [(x - y) ** 2 for answer in lists for x, y in zip(answer, true, strict=True)]
     return math.sqrt(sum(squares) / len(squares))
 
 

@@ -1,4 +1,4 @@
-"""How fast tables with many rows a person and grouped answers are, as ratios to DuckDB's own grouping of the same file, in one run.
+"""How fast tables with many rows a person and grouped answers are, as ratios to DuckDB's own grouping.
 
 python bench/people.py                                     100 million rows of 10 million people
 python bench/people.py --rows 10000000 --people 1000000    a quicker look
@@ -29,7 +29,8 @@ def make(rows: int, people: int) -> Path:
         con.execute("SELECT setseed(0.5)")
         con.execute(f"""
             COPY (SELECT person, 200 * random() AS spent, 'region ' || CAST(person % 10 AS VARCHAR) AS region,
-                         CASE WHEN person % 20 = 0 THEN 0.0 WHEN person % 3 = 0 THEN 0.01 ELSE 1.0 END AS epsilon
+                         CASE WHEN person % 20 = 0 THEN 0.0 WHEN person % 3 = 0 THEN 0.01
+                              ELSE 1.0 END AS epsilon
                   FROM (SELECT CAST(floor(random() * {people}) AS BIGINT) AS person FROM range({rows})))
             TO '{path}' (FORMAT parquet, COMPRESSION zstd)""")
     return path
@@ -52,7 +53,8 @@ def main() -> None:
     times = fastest(
         {
             "GROUP BY person (DuckDB)": lambda: con.execute(
-                f"SELECT avg(m), min(e) FROM (SELECT avg(spent) AS m, min(epsilon) AS e FROM '{path}' GROUP BY person)"
+                "SELECT avg(m), min(e) FROM "
+                f"(SELECT avg(spent) AS m, min(epsilon) AS e FROM '{path}' GROUP BY person)"
             ).fetchall(),
             "mean over people": lambda: visits.release(query, "affine"),
             "GROUP BY region (DuckDB)": lambda: con.execute(

@@ -1,4 +1,4 @@
-"""How fast a regression's sums are, as a ratio to DuckDB's own float sums of the same products; and how fast rows are kept at random.
+"""How fast a regression is, as a ratio to DuckDB's own float sums; and how fast rows are kept at random.
 
 python bench/regression.py                      10 million rows, 10 features
 python bench/regression.py --rows 100000000
@@ -24,42 +24,42 @@ def make(rows: int, features: int) -> Path:
         print(f"making {path} …", file=sys.stderr)
         columns = ", ".join(f"random() * 100 AS x{j}" for j in range(features))
         duckdb.execute(
-            f"COPY (SELECT {columns}, random() * 1000 AS y, CASE WHEN random() < 0.5 THEN 0.1 ELSE 1.0 END AS epsilon "
+            f"COPY (SELECT {columns}, random() * 1000 AS y, "
+            "CASE WHEN random() < 0.5 THEN 0.1 ELSE 1.0 END AS epsilon "
             f"FROM range({rows})) TO '{path}' (FORMAT parquet)"
         )
     return path
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("--rows", type=int, default=10_000_000)
-    options.add_argument("--features", type=int, default=10)
-    options.add_argument("--rounds", type=int, default=3)
-    given = options.parse_args()
-    path = make(given.rows, given.features)
-    names = [*(f"x{j}" for j in range(given.features)), "y"]
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--features", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    path = make(options.rows, options.features)
+    names = [*(f"x{j}" for j in range(options.features)), "y"]
     products = [f"sum({a} * {b})" for k, a in enumerate(names) for b in names[k:]]
     floor_query = f"SELECT {', '.join([*(f'sum({n})' for n in names), *products])} FROM '{path}'"
     con = duckdb.connect()
-    floor = timed(lambda: con.execute(floor_query).fetchall(), given.rounds)
+    floor = timed(lambda: con.execute(floor_query).fetchall(), options.rounds)
     people = accord.table(path, epsilon="epsilon")
     people.spec()
     bounds = {**dict.fromkeys(names[:-1], (0, 100)), "y": (0, 1000)}
-    query = accord.regression("y", names[:-1], bounds=bounds)
-    print(f"{given.rows:,} rows, {given.features} features, {os.cpu_count()} cores")
+    query = accord.regression("y", names[:-1], bounds=bounds, missing="none")
+    print(f"{options.rows:,} rows, {options.features} features, {os.cpu_count()} cores")
     print(f"DuckDB's float sums of the same products   {floor:8.2f} s")
     for mechanism in ("affine", "sample"):
-        seconds = timed(lambda name=mechanism: people.release(query, name), given.rounds)  # type: ignore[misc]
+        seconds = timed(lambda name=mechanism: people.release(query, name), options.rounds)  # type: ignore[misc]
         aim = "   aim 2" if mechanism == "affine" else ""
         print(f"regression by {mechanism:28} {seconds:8.2f} s   {seconds / floor:.2f} ×{aim}")
     seconds = timed(
-        lambda: accord.sample(lambda rows, epsilon: float(len(rows)), people, columns=["x0"]), given.rounds
+        lambda: accord.sample(lambda rows, epsilon: float(len(rows)), people, columns=["x0"]), options.rounds
     )
-    print(
-        f"rows kept at random, as an Arrow table     {seconds:8.2f} s   {given.rows / seconds / 1e6:.1f} million rows a second"
-    )
+    speed = options.rows / seconds / 1e6
+    print(f"rows kept at random, as an Arrow table     {seconds:8.2f} s   {speed:.1f} million rows a second")
 
 
 if __name__ == "__main__":

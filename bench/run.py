@@ -4,7 +4,8 @@
     python bench/run.py --rows 10000000      a quicker look
     python bench/run.py --json
 
-Times on shared machines are noisy; ratios within one run are less so. Each figure is the smallest of several alternating rounds.
+Times on shared machines are noisy; ratios within one run are less so. Each figure is the smallest of several
+alternating rounds.
 """
 
 from __future__ import annotations
@@ -37,15 +38,17 @@ def make(rows: int) -> Path:
         con = duckdb.connect()
         con.execute("SELECT setseed(0.5)")
         con.execute(f"""
-            COPY (SELECT CAST(exp(10.5 + 0.8 * (random() + random() + random() + random() - 2) * 1.73) AS DOUBLE) AS income,
-                         CASE WHEN r < 0.05 THEN 0.0 WHEN r < 0.3 THEN 0.01 WHEN r < 0.8 THEN 1.0 ELSE 'inf'::DOUBLE END AS epsilon
+            COPY (SELECT CAST(exp(10.5 + 0.8 * (random() + random() + random() + random() - 2) * 1.73)
+                              AS DOUBLE) AS income,
+                         CASE WHEN r < 0.05 THEN 0.0 WHEN r < 0.3 THEN 0.01 WHEN r < 0.8 THEN 1.0
+                              ELSE 'inf'::DOUBLE END AS epsilon
                   FROM (SELECT random() AS r FROM range({rows})))
             TO '{path}' (FORMAT parquet, COMPRESSION zstd)""")
     return path
 
 
 def fastest(tasks: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The smallest time of each task, in alternating rounds, so that a noisy moment does not hit one of them alone."""
+    """The smallest time of each task, in alternating rounds: no noisy moment hits one of them alone."""
     best = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
         for name, task in tasks.items():
@@ -69,23 +72,23 @@ def scans(rows: int, rounds: int) -> list[dict[str, object]]:
     query = accord.mean("income", bounds=(LOW, HIGH))
     median = accord.median("income", bounds=(LOW, HIGH))
     cells = accord.histogram("income", edges=[0, 20_000, 40_000, 60_000, 100_000, 200_000])
-    known = accord.table(path, epsilon="epsilon")
-    known.spec()
+    people = accord.table(path, epsilon="epsilon")
+    people.spec()
     times = fastest(
         {
             "floor": lambda: con.execute(
                 f"SELECT avg(least(greatest(income, {LOW}), {HIGH})) FROM '{path}'"
             ).fetchall(),
             "mean, levels read included": lambda: accord.table(path, epsilon="epsilon").release(query),
-            "mean, Spec known": lambda: known.release(query),
-            "count with a condition, Spec known": lambda: known.release(
+            "mean, Spec known": lambda: people.release(query),
+            "count with a condition, Spec known": lambda: people.release(
                 accord.count(where="income >= 50000")
             ),
-            "histogram of 5 cells, Spec known": lambda: known.release(cells),
+            "histogram of 5 cells, Spec known": lambda: people.release(cells),
             "median among 65,537 points, levels read included": lambda: accord.table(
                 path, epsilon="epsilon"
             ).release(median),
-            "median among 65,537 points, Spec known": lambda: known.release(median),
+            "median among 65,537 points, Spec known": lambda: people.release(median),
         },
         rounds,
     )
@@ -114,21 +117,11 @@ def small() -> list[dict[str, object]]:
     query = accord.mean("x", bounds=(0, 100))
     table.release(query)
     spec = accord.Spec.of(np.unique(generator.integers(1, 10**9, 1_100_000))[:1_000_000] / 1e6)
-    import_time = min(
-        float(
-            subprocess.run(
-                [
-                    sys.executable,
-                    "-c",
-                    "import time; t = time.perf_counter(); import accord; print(time.perf_counter() - t)",
-                ],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-        )
-        for _ in range(5)
-    )
+    code = "import time; t = time.perf_counter(); import accord; print(time.perf_counter() - t)"
+    command = [sys.executable, "-c", code]
+    import_times = [
+        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(5)
+    ]
     times = fastest({"release over 1,000 rows in memory": lambda: table.release(query)}, 200)
     times |= fastest(
         {
@@ -137,7 +130,7 @@ def small() -> list[dict[str, object]]:
         },
         3,
     )
-    times["import accord"] = import_time
+    times["import accord"] = min(import_times)
     aims = {
         "release over 1,000 rows in memory": 0.005,
         "plan with a million distinct levels": 1.0,
@@ -156,17 +149,8 @@ def main() -> None:
     results = [*small(), *scans(options.rows, options.rounds)]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if options.json:
-        print(
-            json.dumps(
-                {
-                    "schema": 1,
-                    "python": platform.python_version(),
-                    "duckdb": duckdb.__version__,
-                    "results": results,
-                    "peak_mb": round(memory),
-                }
-            )
-        )
+        versions = {"python": platform.python_version(), "duckdb": duckdb.__version__}
+        print(json.dumps({"schema": 1, **versions, "results": results, "peak_mb": round(memory)}))
         return
     print(f"{'':<50}{'seconds':>12}{'× floor':>10}{'aim':>8}")
     for row in results:

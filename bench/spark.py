@@ -1,6 +1,6 @@
 """How fast accord is on Spark, as ratios to Spark's own aggregation of the same file, in one run.
 
-python bench/spark.py                     20 million rows of 2 million people, on all cores of this machine
+python bench/spark.py                     20 million rows of 2 million people, on all cores
 python bench/spark.py --rows 5000000      a quicker look
 """
 
@@ -32,10 +32,8 @@ def main() -> None:
     spark.sparkContext.setLogLevel("ERROR")
     frame = spark.read.parquet(str(path))
     frame.createOrReplaceTempView("visits")
-    rows, people = (
-        accord.table(frame, epsilon="epsilon"),
-        accord.table(frame, epsilon="epsilon", user="person"),
-    )
+    rows = accord.table(frame, epsilon="epsilon")
+    people = accord.table(frame, epsilon="epsilon", user="person")
     rows.spec()
     people.spec()
     query = accord.mean("spent", bounds=(0, 200))
@@ -50,7 +48,8 @@ def main() -> None:
             lambda: rows.release(accord.mean("spent", bounds=(0, 200), by="region", keys=KEYS), "affine"),
         ),
         "mean over people": (
-            "SELECT e, avg(m) FROM (SELECT avg(spent) AS m, min(epsilon) AS e FROM visits GROUP BY person) GROUP BY e",
+            "SELECT e, avg(m) FROM "
+            "(SELECT avg(spent) AS m, min(epsilon) AS e FROM visits GROUP BY person) GROUP BY e",
             lambda: people.release(query, "affine"),
         ),
     }

@@ -1,19 +1,26 @@
-"""Published ways of finding privacy violations, written after their papers' ideas in simpler form, and what they find in every mechanism.
+"""Published methods of finding privacy violations, and what they find in every mechanism.
 
-hockey_stick  Kong, Muñoz Medina, Ribero, Syed, "DP-Auditorium" (2023): the hockey-stick divergence is the supremum over functions f of E f(here) − e^ε·E f(there).
-              A classifier is trained on one half of the samples; the other half bounds its two means (Hoeffding).
-statdp        Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy" (2018): out of candidate events the most suspicious one; then the
-              hypothesis P(E) ≤ e^ε·P′(E) is tested: hits here are thinned by e^−ε, and Fisher's exact test compares what is left with the hits there.
-sniper        Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper" (2021): a logistic regression learns which table an output comes from; the attack is the set of outputs
-              it is surest of, of probability c at least; Clopper and Pearson bound its two probabilities.
-replay        Re:cord-play: the randomness of one release is recorded and played again for the neighbor; what noise was added to may move by the charge.
+They are written after their papers' ideas, in simpler form:
 
-The first three are functions of samples: a lower bound of ε that holds with probability 1 − alpha, for both directions together.
+hockey_stick  Kong, Muñoz Medina, Ribero, Syed, "DP-Auditorium" (2023): the hockey-stick divergence is the
+              supremum over functions f of E f(here) − e^ε·E f(there). A classifier is trained on one half of
+              the samples; the other half bounds its two means (Hoeffding).
+statdp        Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy" (2018): out of
+              candidate events the most suspicious one; then the hypothesis P(E) ≤ e^ε·P′(E) is tested: hits
+              here are thinned by e^−ε, and Fisher's exact test compares what is left with the hits there.
+sniper        Bichsel, Steffen, Bogunovic, Vechev, "DP-Sniper" (2021): a logistic regression learns which
+              table an output comes from; the attack is the set of outputs it is surest of, of probability c
+              at least; Clopper and Pearson bound its two probabilities.
+replay        Re:cord-play: the randomness of one release is recorded and played again for the neighbor; what
+              noise was added to may move by the charge.
+
+The first three are functions of samples: a lower bound of ε that holds with probability 1 − alpha, for both
+directions together.
 
     python tests/auditors.py      # prints the table of docs/audit.md
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from math import exp, inf, log, sqrt
@@ -24,8 +31,9 @@ from scipy import stats
 
 from accord.budget import to_micro
 from accord.lab.audit import exact, replay
-from accord.lab.audit.cases import NEIGHBORS, STATISTICS, chances, keeping, peoples
-from accord.lab.audit.laws import Added, law
+from accord.lab.audit.cases import NEIGHBORS, STATISTICS, keep_chances, sampling_of
+from accord.lab.audit.release_laws import Added, law
+from accord.lab.audit.runner import largest_ratios
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import ALL
 
@@ -39,29 +47,29 @@ _SURE = 6.0
 _ROUNDS, _RIDGE = 12, 1e-3
 
 
-# ---- samples in, a lower bound out -----------------------------------------------------------------------------------
+# ---- samples in, a lower bound out -------------------------------------------------------------------------
 
 
 def hockey_stick(here, there, alpha):
-    return _both_ways(_hockey_stick, here, there, alpha, 1 / 2)
+    return _both_directions(_hockey_stick, here, there, alpha, 1 / 2)
 
 
 def statdp(here, there, alpha):
-    return _both_ways(_statdp, here, there, alpha, 1 / 4)
+    return _both_directions(_statdp, here, there, alpha, 1 / 4)
 
 
 def sniper(here, there, alpha):
-    return _both_ways(_sniper, here, there, alpha, 1 / 4)
+    return _both_directions(_sniper, here, there, alpha, 1 / 4)
 
 
 METHODS = {"hockey-stick": hockey_stick, "StatDP": statdp, "DP-Sniper": sniper}
 
 
-def _both_ways(method, here, there, alpha, part):
+def _both_directions(method, here, there, alpha, part):
     """Train on a part of the samples, and judge by the rest; each direction has half of alpha."""
     cut = int(part * len(here))
-    ways = ((here, there), (there, here))
-    return max(0.0, *(method(a[:cut], b[:cut], a[cut:], b[cut:], alpha / 2) for a, b in ways))
+    directions = ((here, there), (there, here))
+    return max(0.0, *(method(a[:cut], b[:cut], a[cut:], b[cut:], alpha / 2) for a, b in directions))
 
 
 def _hockey_stick(trained, against, here, there, alpha):
@@ -79,9 +87,9 @@ def _hockey_stick(trained, against, here, there, alpha):
 def _naive_bayes(here, there):
     """ln P(x)/P′(x) as if outputs were independent, from counts in bins."""
     bins = []
-    for one, other in zip(here.T, there.T, strict=True):
-        edges = np.unique(np.quantile(np.concatenate((one, other)), _PLACES, method="nearest"))
-        counts = [np.bincount(np.searchsorted(edges, x), minlength=edges.size + 1) + 1 for x in (one, other)]
+    for columns in zip(here.T, there.T, strict=True):
+        edges = np.unique(np.quantile(np.concatenate(columns), _PLACES, method="nearest"))
+        counts = [np.bincount(np.searchsorted(edges, x), minlength=edges.size + 1) + 1 for x in columns]
         bins.append((edges, np.log(counts[0] / counts[1])))
     return lambda x: sum(
         ratio[np.searchsorted(edges, column)] for (edges, ratio), column in zip(bins, x.T, strict=True)
@@ -107,7 +115,7 @@ def _statdp(trained, against, here, there, alpha):
 
 
 def _events(x):
-    """Half-lines of every output, single values where there are few, and both ends at once of any two outputs."""
+    """Half-lines of every output, single values where there are few, and both ends at once of any two."""
     for k, column in enumerate(x.T):
         values = np.unique(column)
         if values.size <= _FEW:
@@ -155,7 +163,10 @@ def _logistic(here, there):
 
 
 def _features(x):
-    """Outputs for the regression: few values one by one; others by their place between the ends, which heavy tails do not move."""
+    """Outputs for the regression: few values one by one, others by their place between the ends.
+
+    Heavy tails do not move those.
+    """
     makers = [lambda x: np.ones((len(x), 1))]
     for k, column in enumerate(x.T):
         values = np.unique(column)
@@ -168,7 +179,7 @@ def _features(x):
     return lambda x: np.concatenate([make(x) for make in makers], axis=1)
 
 
-# ---- what is played again --------------------------------------------------------------------------------------------
+# ---- what is played again ----------------------------------------------------------------------------------
 
 
 class _Draw(int):
@@ -177,7 +188,7 @@ class _Draw(int):
     __array_ufunc__ = None
 
     def __radd__(self, value):
-        self.told.append(int(value))
+        self.added_to.append(int(value))
         return int(value) + int(self)
 
     __add__ = __radd__
@@ -194,10 +205,10 @@ class Recorder:
         return self.drawn[-1]
 
     def laplace(self, scale):
-        made = _Draw(self._next(lambda: self.noise.laplace(scale)))
-        made.told = []
-        self.asked.append((scale, made.told))
-        return made
+        draw = _Draw(self._next(lambda: self.noise.laplace(scale)))
+        draw.added_to = []
+        self.asked.append((scale, draw.added_to))
+        return draw
 
     def choose(self, scores, scale):
         self.asked.append((scale, scores))
@@ -215,13 +226,15 @@ def replayed(pair, noise):
     there = Recorder(noise, here)
     pair.runs[1](there)
     lost = 0.0
-    for (scale, one), (scale_there, other) in zip(here.asked, there.asked, strict=True):
+    for (scale, inputs), (scale_there, inputs_there) in zip(here.asked, there.asked, strict=True):
         assert scale == scale_there
-        if isinstance(one, list):
-            lost += sum(abs(a - b) for a, b in zip(one, other, strict=True)) / scale
+        if isinstance(inputs, list):
+            lost += sum(abs(a - b) for a, b in zip(inputs, inputs_there, strict=True)) / scale
         else:
-            lost += float(np.abs(_logs(one, scale) - _logs(other, scale)).max())
-    return float(lost) if keeping(pair.plan) is None else replay.amplified(pair.plan, pair.level, float(lost))
+            lost += float(np.abs(_logs(inputs, scale) - _logs(inputs_there, scale)).max())
+    if sampling_of(pair.plan) is None:
+        return float(lost)
+    return replay.amplified(pair.plan, pair.level, float(lost))
 
 
 def _logs(scores, scale):
@@ -229,12 +242,12 @@ def _logs(scores, scale):
     return parts - np.log(np.exp(parts).sum())
 
 
-# ---- the pairs of accord ---------------------------------------------------------------------------------------------
+# ---- the pairs of accord -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The neighbors that the exact way found worst for people of one level."""
+    """The neighbors that lose most by the exact method, for people of one level."""
 
     plan: Any
     statistic: str
@@ -254,22 +267,21 @@ class Pair:
         return self.plan.mechanism, self.statistic, self.neighbors, self.level
 
     def samples(self, runs, rng):
-        """What comes out of the draws of so many releases of each table: all that is published follows from that."""
+        """What comes out of the draws of so many releases of each table, of which all else is made."""
         return tuple(_sampled(_law(run), runs, rng) for run in self.runs)
 
 
 def pairs(statistic, neighbors):
-    """Of every mechanism that answers this and every level, the one that loses the largest part of its claim."""
-    first = peoples(STATISTICS[statistic])[0].levels
-    worst = {}
-    for account in exact.examine(STATISTICS[statistic], neighbors, [m.name for m in ALL]):
-        key = account.plan.mechanism, account.level
-        usable = account.level in first and account.promised > 0 and account.pair and all(account.pair)
-        if usable and (key not in worst or account.near > worst[key].near):
-            worst[key] = account
-    for account in worst.values():
-        claim, lost = float(account.promised), float(account.found)
-        yield Pair(account.plan, statistic, neighbors, account.level, claim, lost, tuple(account.pair))
+    """Of every mechanism that answers this and every level, the pair that loses most of its claim.
+
+    Asked with missing="none", which every mechanism answers.
+    """
+    asked = STATISTICS[statistic]
+    sharper = replace(asked, ask=lambda scale: asked.ask(scale).with_all_values() or asked.ask(scale))
+    losses = exact.examine(sharper, neighbors, [m.name for m in ALL])
+    for worst in largest_ratios(statistic, losses):
+        claim, lost = float(worst.promised), float(worst.loss)
+        yield Pair(worst.plan, statistic, neighbors, worst.level, claim, lost, worst.pair)
 
 
 def _law(run):
@@ -277,20 +289,21 @@ def _law(run):
         return law(run)
     _, plan, tiny, people = run.args
     levels = [level for level, who in zip(people.numbers, tiny, strict=True) if who is not None]
-    return law(run, [chances(plan)[int(to_micro(level))] for level in levels])
+    return law(run, [keep_chances(plan)[int(to_micro(level))] for level in levels])
 
 
-def _sampled(made, runs, rng):
+def _sampled(law, runs, rng):
     """Outputs of a law, one row each: noisy integers in units of their scale, and choices."""
-    counts = rng.multinomial(runs, np.array(made.weights) / sum(made.weights))
-    parts = [
-        np.stack([_many(d, n, rng) for d in part], axis=1) for part, n in zip(made.parts, counts, strict=True)
+    counts = rng.multinomial(runs, np.array(law.weights) / sum(law.weights))
+    samples = [
+        np.stack([_many(draw, n, rng) for draw in draws], axis=1)
+        for draws, n in zip(law.branches, counts, strict=True)
     ]
-    return rng.permutation(np.concatenate(parts))
+    return rng.permutation(np.concatenate(samples))
 
 
 def _many(draw, runs, rng):
-    """`Seeded of the lab`, for many runs at once."""
+    """Like the lab's `Seeded`, for many runs at once."""
     if not isinstance(draw, Added):
         return rng.choice(len(draw.scores), runs, p=np.exp(draw.logs)).astype(float)
     size = float(draw.scale)
@@ -330,13 +343,15 @@ ENDS = ("0.1234569", "2.5")
 HEAD = "| mechanism | statistic | neighbors | strict: claim | exact | found | lax: claim | exact | found |"
 
 
-def rows(found):
-    """Markdown: a row for each mechanism, with what each method finds for people of the strictest level and of the laxest."""
+def rows(audits):
+    """Markdown: a row a mechanism, with what each method finds at the strictest and the laxest level."""
     cells = {}
-    for one in found:
-        told = [*one.bounds.values(), one.replayed]
-        values = f"{one.pair.claim:.3f} | {one.pair.exact:.3f} | {' / '.join('–' if x is None else f'{x:.3f}' for x in told)}"
-        cells.setdefault(one.pair.name[:3], {})[one.pair.level] = values
+    for audit in audits:
+        pair = audit.pair
+        bounds = " / ".join(
+            "–" if x is None else f"{x:.3f}" for x in (*audit.bounds.values(), audit.replayed)
+        )
+        cells.setdefault(pair.name[:3], {})[pair.level] = f"{pair.claim:.3f} | {pair.exact:.3f} | {bounds}"
     for name, levels in cells.items():
         yield f"| {' | '.join(name)} | {' | '.join(levels.get(level, '– | – | –') for level in ENDS)} |"
 

@@ -1,4 +1,7 @@
-"""Bugs of the kind that privacy libraries have had, to be planted one by one: an audit that does not find them is worth nothing."""
+"""Bugs of the kind that privacy libraries have had, to be planted one by one.
+
+An audit that does not find them is worth nothing.
+"""
 
 import __future__
 
@@ -19,22 +22,23 @@ import numpy as np
 
 from accord import budget, noise
 from accord.budget import MICRO
-from accord.engines import gathering, shapes
-from accord.engines.duckdb import DuckDBDialect
-from accord.engines.names import SUM
+from accord.engines import per_person, shapes
+from accord.engines.duckdb_dialect import DuckDBDialect
+from accord.engines.sql_names import SUM
 from accord.lab.simulation.noise import Seeded
 from accord.ledger import charging
 from accord.mechanisms import additive, pe, sample
 from accord.mechanisms.record import Calibration
-from accord.people import arranging
+from accord.people import aggregation
 from accord.people.levels import Levels
+from accord.people.public_groups import PublicGroups
 from accord.people.reader import TableReader
 from accord.people.table import Table
 from accord.planning import Plan
 from accord.release import answer as answering
-from accord.statistics import Grid
+from accord.statistics import Grid, groups
 from accord.statistics.histogram import CellsTarget
-from accord.statistics.quantile import spending
+from accord.statistics.ranks import spending
 
 releasing = import_module("accord.release.release")
 """Where releases take their noise from, and are carried out."""
@@ -54,7 +58,7 @@ def everywhere(monkeypatch, original, bad):
             monkeypatch.setattr(module, original.__name__, bad)
 
 
-def noisier(target, summary, c, noise, scale):
+def sums_at_scale(target, summary, c, noise, scale):
     """`additive.noisy_sums` with another scale."""
     total = budget.total_of(c, summary.people)
     sums = target.sums(summary.weighted(c), total)
@@ -67,7 +71,7 @@ def noise_scale_halved(monkeypatch):
     monkeypatch.setattr(
         additive,
         "noisy_sums",
-        lambda s, c, target, n: noisier(target, s, c, n, Fraction(MICRO * target.sensitivity, 2)),
+        lambda s, c, target, n: sums_at_scale(target, s, c, n, Fraction(MICRO * target.sensitivity, 2)),
     )
 
 
@@ -121,7 +125,10 @@ def sampled_count_as_the_denominator(monkeypatch):
 
 
 def naive_scores(levels, points, level, people, p, size):
-    """[J]'s words taken literally: the rank of r is the number of people below it, and the change is of so many people on the other side."""
+    """[J]'s words taken literally.
+
+    The rank of r is the number of people below it, and the change is of so many people on the other side.
+    """
     n = int(people.sum())
     m = min(int(p * n), n - 1)
     people = [
@@ -149,7 +156,7 @@ def sensitivity_of_the_larger_bound_under_replace(monkeypatch):
         larger = (
             max(abs(grid.low), abs(grid.high)) / grid.step if isinstance(grid, Grid) else target.sensitivity
         )
-        return noisier(target, summary, c, noise, MICRO * larger)
+        return sums_at_scale(target, summary, c, noise, MICRO * larger)
 
     monkeypatch.setattr(additive, "noisy_sums", bad)
 
@@ -173,8 +180,8 @@ def a_seeded_generator(monkeypatch):
 def midpoint_decided_from_the_data(monkeypatch):
     good = Table.plan
 
-    def bad(self, query, *args, **how):
-        plan = good(self, query, *args, **how)
+    def bad(self, query, *args, **options):
+        plan = good(self, query, *args, **options)
         engine = self.reader.engine
         mean = engine.fetch(f"SELECT COALESCE(AVG(x), 0) AS mean FROM {engine.source} AS everyone")["mean"]
         if float(mean[0]) >= 0:
@@ -216,13 +223,13 @@ def missing_values_are_not_counted(monkeypatch):
 
 @bug
 def rows_of_a_person_without_a_limit(monkeypatch):
-    good = gathering.cell
+    good = per_person.cell
 
     def bad(dialect, encoding, is_read):
         is_rows = isinstance(encoding, Grid) and encoding.per_person == "rows"
         return SUM.format(0) if is_rows else good(dialect, encoding, is_read)
 
-    monkeypatch.setattr(gathering, "cell", bad)
+    monkeypatch.setattr(per_person, "cell", bad)
 
 
 @bug
@@ -258,11 +265,11 @@ def changed(monkeypatch, owner, name, good, bad):
     function = vars(owner)[name]
     text = textwrap.dedent(inspect.getsource(function))
     assert text.count(good) == 1, (name, good)
-    made = {}
+    defined = {}
     code = compile(text.replace(good, bad), name, "exec", __future__.annotations.compiler_flag)
-    exec(code, inspect.unwrap(function).__globals__, made)
-    everywhere(monkeypatch, function, made[name])
-    monkeypatch.setattr(owner, name, made[name])
+    exec(code, inspect.unwrap(function).__globals__, defined)
+    everywhere(monkeypatch, function, defined[name])
+    monkeypatch.setattr(owner, name, defined[name])
 
 
 SECURE = type(noise.SECURE)
@@ -270,7 +277,7 @@ SECURE = type(noise.SECURE)
 
 @bug
 def laxest_level_of_a_persons_rows(monkeypatch):
-    changed(monkeypatch, gathering, "gathered", 'f"MIN({level})', 'f"MAX({level})')
+    changed(monkeypatch, per_person, "aggregated", 'f"MIN({level})', 'f"MAX({level})')
 
 
 @bug
@@ -286,12 +293,12 @@ def random_words_of_half_the_size(monkeypatch):
 
 @bug
 def an_algorithm_is_told_twice_its_budget(monkeypatch):
-    changed(monkeypatch, answering, "run", "calibration.t * plan.relation.inner", "calibration.t")
+    changed(monkeypatch, answering, "run_algorithm", "calibration.t * plan.relation.inner", "calibration.t")
 
 
 @bug
 def exact_size_in_the_interval(monkeypatch):
-    exact = "tuple(Fraction(int(sum(s.amount))) for s in summaries(table.reader, plan, noise) or [] for _ in released)"
+    exact = "tuple(Fraction(int(sum(s.amount))) for s in summaries or [] for _ in released)"
     changed(
         monkeypatch,
         releasing,
@@ -299,6 +306,22 @@ def exact_size_in_the_interval(monkeypatch):
         "return Release(plan, value, datetime.now(UTC), released)",
         f"return Release(plan, value, datetime.now(UTC), {exact})",
     )
+
+
+@bug
+def noise_for_one_cell_of_several(monkeypatch):
+    """A person is in up to two cells, and the noise is for one that they leave, and one that they enter."""
+    monkeypatch.setattr(CellsTarget, "sensitivity", property(lambda self: self.relation.cells_changed))
+
+
+@bug
+def a_charge_for_one_group_of_several(monkeypatch):
+    def bad(query, relation):
+        target, moves = good(query, relation)
+        return target, min(moves, relation.group_moves)
+
+    good = groups.target_and_moves
+    everywhere(monkeypatch, good, bad)
 
 
 @bug
@@ -347,17 +370,17 @@ def values_below_the_upper_bound_go_beyond_it(monkeypatch):
 @bug
 def people_outside_the_roster_are_read(monkeypatch):
     changed(
-        monkeypatch, arranging, "arranged", "np.isin(micro, spec.micro) & (cells >= 0)", "cells >= 0",
+        monkeypatch, aggregation, "summaries", "np.isin(micro, spec.micro) if", "(micro >= 0) if",
     )  # fmt: skip
     changed(
-        monkeypatch, arranging, "_of_rows", "np.searchsorted(spec.micro, micro)",
+        monkeypatch, aggregation, "_sums", "np.searchsorted(spec.micro, micro)",
         "np.minimum(np.searchsorted(spec.micro, micro), spec.micro.size - 1)",
     )  # fmt: skip
 
 
 @bug
 def a_person_in_two_public_groups(monkeypatch):
-    changed(monkeypatch, TableReader, "_refuse_people_of_several_groups", "if several:", "if False:")
+    changed(monkeypatch, PublicGroups, "_refuse_people_of_several_groups", "if several:", "if False:")
 
 
 @bug
@@ -365,7 +388,7 @@ def only_one_question_of_a_workload_is_booked(monkeypatch):
     changed(monkeypatch, charging, "_charge", "plan.spec, plan.cost", "plan.spec, plan.parts[0].cost")
 
 
-# ---- the noise, and where it comes from ------------------------------------------------------------------------------
+# ---- the noise, and where it comes from --------------------------------------------------------------------
 
 
 def instead(monkeypatch, name, text, **names):
@@ -373,9 +396,9 @@ def instead(monkeypatch, name, text, **names):
     monkeypatch.setattr(noise, "fresh", vars(SECURE)[name], raising=False)
     for key, value in names.items():
         monkeypatch.setattr(noise, key, value, raising=False)
-    made = {}
-    exec(compile(textwrap.dedent(text), name, "exec"), vars(noise), made)
-    monkeypatch.setattr(SECURE, name, made[name])
+    defined = {}
+    exec(compile(textwrap.dedent(text), name, "exec"), vars(noise), defined)
+    monkeypatch.setattr(SECURE, name, defined[name])
 
 
 @bug
@@ -462,8 +485,8 @@ def differences_of_scores_beyond_64_bits(monkeypatch):
 
 @bug
 def a_size_at_the_whole_charge_beside_a_choice(monkeypatch):
-    def bad(ps, relation, tells_size):
-        good = spending(ps, relation, tells_size)
+    def bad(ps, relation, tells_size, draws=1):
+        good = spending(ps, relation, tells_size, draws)
         return replace(good, size=Fraction(1)) if tells_size else good
 
     everywhere(monkeypatch, spending, bad)

@@ -1,4 +1,7 @@
-"""Bugs that only whole programs show, to be planted one by one: each lets somebody lose more than they agreed to, or tells of a value by the side."""
+"""Bugs that only whole programs show, to be planted one by one.
+
+Each lets somebody lose more than they agreed to, or tells of a value by the side.
+"""
 
 import logging
 from dataclasses import replace
@@ -7,17 +10,16 @@ import numpy as np
 from planted import changed, everywhere
 
 from accord.budget import PUBLIC
-from accord.engines import duckdb_connection, duckdb_sources, gathering, keeping
-from accord.engines.duckdb import DuckDBDialect
+from accord.engines import duckdb_connection, duckdb_sources, keys, per_person, register_sql, row_sampling
+from accord.engines.duckdb_dialect import DuckDBDialect
 from accord.engines.shapes import meeting
 from accord.ledger import cohorts
-from accord.mechanisms import regression
-from accord.people.levels import Levels, Strictest
+from accord.people.levels import Levels, RegisteredLevels, Strictest
 from accord.people.reader import TableReader
 from accord.release import answer as answering
 from accord.release import receipt
-from accord.report import text
-from accord.statistics import groups
+from accord.report import releases
+from accord.statistics import moments
 
 PLANTED = {}
 
@@ -33,16 +35,25 @@ def a_level_is_taken_for_a_chance(monkeypatch):
     """As it was: with many levels, the chance had a name that a person's level had already."""
     changed(
         monkeypatch,
-        keeping,
+        row_sampling,
         "kept",
-        "WHERE {LENT_WORD} < k_chance",
+        "WHERE {LENT_WORD} < {KEPT_CHANCE}",
         "WHERE {LENT_WORD} < 9000000000000000000",
     )
 
 
 @bug
 def who_lacks_a_value_is_public(monkeypatch):
-    changed(monkeypatch, groups, "part_of", "if has_value is not None and is_public:", "if False:")
+    """Of public groups, in which only those are counted who have one."""
+    good = keys.with_part
+
+    def bad(dialect, source, part, columns):
+        source, place = good(dialect, source, part, columns)
+        if part.public:
+            place = f"CASE WHEN {dialect.finite_number('x', columns['x'])} IS NOT NULL THEN {place} END"
+        return source, place
+
+    monkeypatch.setattr(keys, "with_part", bad)
 
 
 @bug
@@ -64,14 +75,14 @@ def an_error_of_the_engine_is_passed_on(monkeypatch):
 
 @bug
 def a_log_tells_a_sum(monkeypatch):
-    good = TableReader.aggregate
+    good = TableReader.summarize
 
     def bad(self, *args, **options):
-        found = good(self, *args, **options)
-        logging.getLogger("accord.people.reader").debug("read %s", [list(s.amount) for s in found])
-        return found
+        summaries = good(self, *args, **options)
+        logging.getLogger("accord.people.reader").debug("read %s", [list(s.amount) for s in summaries])
+        return summaries
 
-    monkeypatch.setattr(TableReader, "aggregate", bad)
+    monkeypatch.setattr(TableReader, "summarize", bad)
 
 
 @bug
@@ -80,12 +91,12 @@ def a_text_tells_how_many_were_read(monkeypatch):
     good, seen = answering.answer, []
 
     def answer(plan, summaries, noise):
-        seen.extend(int(np.asarray(one.amount != 0).sum()) for one in summaries or ())
+        seen.extend(int(np.asarray(summary.amount != 0).sum()) for summary in summaries or ())
         return good(plan, summaries, noise)
 
-    told = text.release_text
+    release_text = releases.release_text
     everywhere(monkeypatch, good, answer)
-    monkeypatch.setattr(text, "release_text", lambda made: f"{told(made)}\n{seen[-1:]}")
+    monkeypatch.setattr(releases, "release_text", lambda release: f"{release_text(release)}\n{seen[-1:]}")
 
 
 @bug
@@ -111,13 +122,13 @@ def noise_is_used_twice(monkeypatch):
 @bug
 def who_comes_back_starts_anew(monkeypatch):
     """Whoever leaves all tables has spent nothing afterwards."""
-    good = cohorts.follow
+    good = cohorts.apply_moves
 
-    def follow(before, table, moves):
+    def apply_moves(before, table, moves):
         after, mixed = good(before, table, moves)
         return replace(after, spent=np.where(np.isin(after.id, after.members.cohort), after.spent, 0)), mixed
 
-    everywhere(monkeypatch, good, follow)
+    everywhere(monkeypatch, good, apply_moves)
 
 
 @bug
@@ -132,16 +143,16 @@ def the_laxest_of_a_persons_tables_counts(monkeypatch):
 
 @bug
 def a_new_version_forgets_what_was_spent(monkeypatch):
-    good = cohorts.follow
+    good = cohorts.apply_moves
 
-    def follow(before, table, moves):
-        known = moves.source != cohorts.NONE
-        was = before.levels_in(table)[before.at(moves.source[known])]
-        forgotten = moves.target[known][(was != cohorts.NONE) & (was != moves.level[known])]
+    def apply_moves(before, table, moves):
+        is_old = moves.source != cohorts.NONE
+        was = before.levels_in(table)[before.positions(moves.source[is_old])]
+        forgotten = moves.target[is_old][(was != cohorts.NONE) & (was != moves.level[is_old])]
         after, mixed = good(before, table, moves)
         return replace(after, spent=np.where(np.isin(after.id, forgotten), 0, after.spent)), mixed
 
-    everywhere(monkeypatch, good, follow)
+    everywhere(monkeypatch, good, apply_moves)
 
 
 @bug
@@ -161,21 +172,21 @@ def who_chose_no_tier_has_the_laxest(monkeypatch):
 @bug
 def cross_products_are_left_out_of_the_sensitivity(monkeypatch):
     """Of regressions with several features."""
-    good = regression.sensitivity
+    good = moments.sensitivity
 
-    def bad(query, relation):
-        entries = query.encoding.products
-        crossed = sum(getattr(regression.weights_for(query.codes), e.kind) for e in entries if e.kind == "xx")
-        return max(good(query, relation) - 2 * crossed, good(query, relation) / 4)
+    def bad(query, relation, about_members=False):
+        entries, whole = query.encoding.products, good(query, relation, about_members)
+        crossed = sum(getattr(moments.weights_for(query.codes), e.kind) for e in entries if e.kind == "xx")
+        return max(whole - 2 * crossed, whole / 4)
 
-    monkeypatch.setattr(regression, "sensitivity", bad)
+    monkeypatch.setattr(moments, "sensitivity", bad)
 
 
 @bug
 def rows_of_one_person_are_kept_one_by_one(monkeypatch):
     """Of an algorithm of one's own: somebody with five rows counts five times."""
     monkeypatch.setattr(
-        keeping, "single_row_people", lambda dialect, source, user, kind: f"(SELECT * FROM {source})"
+        row_sampling, "single_row_people", lambda dialect, source, user, columns: f"(SELECT * FROM {source})"
     )
 
 
@@ -185,25 +196,25 @@ def json_tells_the_exact_answer(monkeypatch):
     good, seen = answering.answer, []
 
     def answer(plan, summaries, noise):
-        seen.extend(int(sum(one.amount.tolist())) for one in summaries or ())
+        seen.extend(int(sum(summary.amount.tolist())) for summary in summaries or ())
         return good(plan, summaries, noise)
 
-    told = receipt.to_json
+    to_json = receipt.to_json
     everywhere(monkeypatch, good, answer)
-    monkeypatch.setattr(receipt, "to_json", lambda document: told({**document, "sum": seen[-1:]}))
+    monkeypatch.setattr(receipt, "to_json", lambda document: to_json({**document, "sum": seen[-1:]}))
 
 
 @bug
 def the_level_of_a_public_group_is_that_of_its_rows(monkeypatch):
     """Somebody's strictest row lies outside of the group."""
-    good = gathering.gathered
+    good = per_person.aggregated
 
     def bad(dialect, source, user, level, encoding, columns, part="0", condition=None, group=None):
         own = condition if group is None else f"({group}) IS NOT NULL"
         inside = source if own is None else meeting(source, own)
         return good(dialect, inside, user, level, encoding, columns, part, condition, group)
 
-    monkeypatch.setattr(gathering, "gathered", bad)
+    monkeypatch.setattr(per_person, "aggregated", bad)
 
 
 @bug
@@ -225,3 +236,23 @@ def an_undeclared_tier_is_refused_under_add_remove(monkeypatch):
         return good(Strictest(replace(self.rows, lenient=False)), raw, people)
 
     monkeypatch.setattr(Strictest, "decode", decode)
+
+
+@bug
+def an_entry_of_the_future_counts(monkeypatch):
+    """Somebody who chose a stricter tier until a date already has what comes after it."""
+    changed(monkeypatch, register_sql, "current_entries", " WHERE {ENTRY_MOMENT} <= {as_of}", "")
+
+
+@bug
+def the_laxest_entry_of_a_day_counts(monkeypatch):
+    changed(monkeypatch, register_sql, "current_entries", "MIN({ENTRY_LEVEL})", "MAX({ENTRY_LEVEL})")
+
+
+@bug
+def who_is_not_in_the_register_is_read_under_add_remove(monkeypatch):
+    """At the default, as if who is in the table were public."""
+    good = RegisteredLevels.expression.fget
+    monkeypatch.setattr(
+        RegisteredLevels, "expression", property(lambda self: good(replace(self, lenient=False)))
+    )

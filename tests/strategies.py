@@ -31,22 +31,22 @@ specs = (
 shares = st.sampled_from([1.0, 0.5, 0.1, 0.0371])
 
 QUERIES = {
-    "mean": accord.mean("x", bounds=(-3, 5)),
-    "mean with std": accord.mean("x", bounds=(-3, 5), std=0.7),
-    "mean on a small grid": accord.mean("x", bounds=(0, 2), step=1),
-    "sum": accord.sum("x", bounds=(-3, 5)),
-    "sum from above zero": accord.sum("x", bounds=(2, 4), step=0.5),
+    "mean": accord.mean("x", bounds=(-3, 5), missing="none"),
+    "mean with std": accord.mean("x", bounds=(-3, 5), std=0.7, missing="none"),
+    "mean on a small grid": accord.mean("x", bounds=(0, 2), step=1, missing="none"),
+    "sum": accord.sum("x", bounds=(-3, 5), missing="none"),
+    "sum from above zero": accord.sum("x", bounds=(2, 4), step=0.5, missing="none"),
     "count": accord.count(where="x > 0"),
-    "histogram of two cells": accord.histogram("x", edges=[0, 1, 2]),
-    "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3]),
+    "histogram of two cells": accord.histogram("x", edges=[0, 1, 2], missing="none"),
+    "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3], missing="none"),
     "histogram of categories": accord.histogram("x", categories=["a", "b"]),
 }
 RANKED = {
-    "median": accord.median("x", bounds=(0, 3), step=1),
-    "a quantile far out": accord.quantile("x", 0.9, bounds=(-1, 2), step=1),
-    "two quantiles": accord.quantile("x", [0.25, 0.75], bounds=(0, 3), step=1),
-    "min": accord.min("x", bounds=(0, 3), step=1),
-    "max": accord.max("x", bounds=(0, 3), step=1),
+    "median": accord.median("x", bounds=(0, 3), step=1, missing="none"),
+    "a quantile far out": accord.quantile("x", 0.9, bounds=(-1, 2), step=1, missing="none"),
+    "two quantiles": accord.quantile("x", [0.25, 0.75], bounds=(0, 3), step=1, missing="none"),
+    "min": accord.min("x", bounds=(0, 3), step=1, missing="none"),
+    "max": accord.max("x", bounds=(0, 3), step=1, missing="none"),
 }
 additive_queries = st.sampled_from(sorted(QUERIES)).map(QUERIES.get)
 queries = st.sampled_from(sorted(QUERIES | RANKED)).map((QUERIES | RANKED).get)

@@ -19,7 +19,7 @@ COLOURS = {"pe": "#D55E00", "mix": "#E69F00", "rank": "#0072B2"}
 def main() -> None:
     path = files("accord.data") / "people.parquet"
     people = accord.table(str(path), epsilon="epsilon")
-    query = accord.median("income", bounds=(0, 200_000))
+    query = accord.median("income", bounds=(0, 200_000), missing="none")
     incomes = np.sort(
         duckdb.connect()
         .execute("SELECT income FROM read_parquet($1) WHERE epsilon > 0", [str(path)])

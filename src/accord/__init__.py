@@ -15,11 +15,14 @@ Levels: `Spec`. Questions: `count`, `sum`, `mean`, `variance`, `std`, `histogram
 Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from accord import errors, theory
-from accord.people.table import Table, table
+from accord.engines import CSV
+from accord.people.opening import table
+from accord.people.table import Table
 from accord.planning import Candidate, GroupedPlan, Plan, WorkloadPlan, plan
 from accord.release import GroupedRelease, Release, WorkloadRelease
 from accord.sampling import sample
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from accord.ledger import Ledger
 
 __version__ = "0.3.0"
+logging.getLogger("accord").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:
@@ -56,10 +60,14 @@ def __getattr__(name: str) -> Any:
         return Ledger
     if name in ("lab", "sklearn"):
         return import_module(f"accord.{name}")
-    raise AttributeError(f"module 'accord' has no attribute {name!r}")
+    if name.startswith("_"):  # what Python itself looks for
+        raise AttributeError(f"module 'accord' has no attribute {name!r}")
+    known = sorted((*__all__, "lab", "sklearn"), key=lambda known: (not known.islower(), known))
+    raise AttributeError(f"module 'accord' has no attribute {name!r}: {errors.did_you_mean(name, known)}")
 
 
 __all__ = [
+    "CSV",
     "Candidate",
     "Coefficients",
     "GroupedPlan",

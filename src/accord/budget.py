@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
-from math import inf, isfinite, isinf, nextafter
+from math import inf, isfinite, isinf, isnan, nextafter
 from typing import Any
 
 import numpy as np
@@ -40,8 +40,9 @@ def to_micro(levels: ArrayLike) -> IntArray:
     299999
     """
     try:
-        x = np.asarray(_as_floats(levels), dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+        with np.errstate(over="raise"):  # what is beyond the floats is not ∞, which would be public
+            x = np.asarray(_as_floats(levels), dtype=np.float64)
+    except (TypeError, ValueError, ArithmeticError):
         raise SpecError("a level is not a number. Levels are numbers ≥ 0, or inf for public data.") from None
     _refuse_bad(x)
     finite = np.minimum(x, LARGEST / MICRO)
@@ -52,38 +53,43 @@ def to_micro(levels: ArrayLike) -> IntArray:
 
 
 def _as_floats(levels: Any) -> Any:
-    """Levels without decimals and fractions: a float in the place of each."""
-    if isinstance(levels, np.ndarray) and levels.dtype != object:
+    """Levels without decimals, fractions and texts: a float in the place of each."""
+    if isinstance(levels, np.ndarray) and levels.dtype.kind in "biuf":
         return levels
     if isinstance(levels, np.ndarray | list | tuple):
         return [_as_floats(level) for level in levels]
+    if isinstance(levels, str | bytes):
+        return read_number(levels if isinstance(levels, str) else levels.decode())
     return not_above(levels) if isinstance(levels, Decimal | Fraction) else levels
 
 
 def not_above(level: Decimal | Fraction) -> float:
-    """The largest float whose decimal value is not above a level: a float may be larger than the decimal that
-    it was made of.
+    """The largest float whose decimal value is not above a level.
 
-    >>> not_above(Decimal("0.3")), not_above(Decimal("0.29999999999999999999"))
-    (0.3, 0.29999999999999993)
+    The nearest float may be larger than the decimal that it was made of, or ∞.
+
+    >>> not_above(Decimal("0.3")), not_above(Decimal("0.29999999999999999999")), not_above(Decimal("1e400"))
+    (0.3, 0.29999999999999993, 1.7976931348623157e+308)
     """
     near = float(level)
-    return near if not isfinite(near) or Fraction(repr(near)) <= Fraction(level) else nextafter(near, -inf)
+    if isnan(near) or near == level:
+        return near
+    is_above = isinf(near) or Fraction(repr(near)) > Fraction(level)
+    return nextafter(near, -inf) if is_above else near
 
 
 def _refuse_bad(x: NDArray[np.float64]) -> None:
     rule = "A level is a number ≥ 0 (0: opted out), or inf (public)."
-    for bad, what in (
-        (np.isnan(x), "NaN"),
-        (x < 0, "negative"),
-        (
-            (x > LARGEST / MICRO) & ~np.isinf(x),
-            f"larger than {LARGEST // MICRO}, which protects nobody (write inf for public data)",
-        ),
-    ):
-        if count := int(np.count_nonzero(bad)):
+    too_large = f"larger than {LARGEST // MICRO}, which protects nobody (write inf for public data)"
+    faults = {
+        "NaN": np.isnan(x),
+        "negative": x < 0,
+        too_large: (x > LARGEST / MICRO) & ~np.isinf(x),
+    }
+    for fault, is_bad in faults.items():
+        if count := int(np.count_nonzero(is_bad)):
             raise SpecError(
-                f"{count} of {x.size} levels are {what}. {rule} Correct them, or leave these people out."
+                f"{count} of {x.size} levels are {fault}. {rule} Correct them, or leave these people out."
             )
 
 
@@ -117,6 +123,25 @@ def level_text(micro: int) -> str:
     return f"{whole}.{rest:06d}".rstrip("0").rstrip(".")
 
 
+_FEW_LEVELS = 8
+"""So many are listed in a line."""
+
+
+def charges_text(levels: IntArray, charges: IntArray) -> str:
+    """What each level is charged, in a line; of many levels, from the least to the most.
+
+    >>> charges_text(np.array([10_000, PUBLIC]), np.array([10_000, 50_000]))
+    '0.01: 0.01, inf: 0.05'
+    >>> charges_text(np.arange(1, 101) * 10_000, np.minimum(np.arange(1, 101) * 10_000, 200_000))
+    '100 levels from 0.01 to 1: 0.01 … 0.2'
+    """
+    if levels.size <= _FEW_LEVELS:
+        each = zip(levels.tolist(), charges.tolist(), strict=True)
+        return ", ".join(f"{level_text(level)}: {level_text(charge)}" for level, charge in each)
+    ends = f"{levels.size:,} levels from {level_text(int(levels.min()))} to {level_text(int(levels.max()))}"
+    return f"{ends}: {level_text(int(charges.min()))} … {level_text(int(charges.max()))}"
+
+
 def amount_text(amount: float) -> str:
     """A level, or what is spent of it, as a decimal; public people may have spent more than any level.
 
@@ -147,7 +172,7 @@ def add(*amounts: IntArray) -> IntArray:
 
 
 def subtract(amounts: IntArray, spent: IntArray) -> IntArray:
-    """What is left of amounts.
+    """What remains of amounts.
 
     >>> subtract(np.array([5, PUBLIC]), np.array([2, 7])).tolist() == [3, PUBLIC]
     True
@@ -186,24 +211,22 @@ def share(levels: IntArray, fraction: int) -> IntArray:
 
 
 def distinct(values: IntArray) -> IntArray:
-    """The distinct values, ascending. (By sorting: NumPy's own way takes ten times as long where there are
-    many.)
+    """The distinct values, ascending.
+
+    By sorting: np.unique takes ten times as long where there are many.
 
     >>> distinct(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
     ordered = np.sort(values)
-    first = np.ones(ordered.size, dtype=bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    found: IntArray = ordered[first]
-    return found
+    is_first = np.ones(ordered.size, dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
 
 
 def total_of(charges: IntArray, people: IntArray) -> int:
     """Σ charge·people, exactly."""
-    if (
-        int(charges.max(initial=0)) * int(people.sum()) < 2**62
-        or float(charges.astype(np.float64) @ people) < 2.0**62
-    ):
+    bound = int(charges.max(initial=0)) * int(people.sum())
+    if bound < 2**62 or float(charges.astype(np.float64) @ people) < 2.0**62:
         return int(charges @ people)
     return sum(c * n for c, n in zip(charges.tolist(), people.tolist(), strict=True))

@@ -19,7 +19,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-class PrivacyWarning(UserWarning):
+class AccordWarning(UserWarning):
+    """Something is done as it was asked, and looks like a mistake."""
+
+
+class PrivacyWarning(AccordWarning):
     """Something is about to be lost that no charge tells of, or that nobody keeps account of."""
 
 
@@ -54,6 +58,7 @@ class SourceError(AccordError):
 TABLE_CHANGED = (
     "the table has changed since its levels were read. Open it again with accord.table and plan again."
 )
+"""What is said by whoever notices it: readers, ledgers and releases."""
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
@@ -63,7 +68,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     "did you mean 'income'? Known: 'income', 'age'."
     """
     names = [str(k) for k in known]
-    by_case = {k.lower(): k for k in names}
+    by_case = {k.lower(): k for k in reversed(names)}  # of names that differ by case, the first
     near = get_close_matches(str(name).lower(), by_case, n=1)
-    known_text = "Known: " + ", ".join(repr(k) for k in names[:20]) + (", …" if len(names) > 20 else "") + "."
-    return f"did you mean {by_case[near[0]]!r}? {known_text}" if near else known_text
+    listing = f"Known: {', '.join(map(repr, names[:20]))}{', …' if len(names) > 20 else ''}."
+    return f"did you mean {by_case[near[0]]!r}? {listing}" if near else listing

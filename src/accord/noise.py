@@ -8,19 +8,19 @@ The argument, after Canonne, Kamath and Steinke, "The Discrete Gaussian for Diff
 section 5. Let scale = t/s in lowest terms.
 
 1. *A coin that shows heads with probability exp(−g), 0 ≤ g ≤ 1.* Toss coins with probabilities g/1, g/2, g/3,
-   … until the first tail, at toss K. Then P(K > k) = g^k/k!, so P(K odd) = Σ_j (−g)^j/j! = exp(−g). With g =
-   a/b, a coin with probability a/(b·k) is the event "a uniform integer below b·k is less than a". The coin's
-   only input is uniform integers.
-2. *A geometric variable X ≥ 0 with P(X = x) ∝ exp(−x/t).* Write x = u + t·v with 0 ≤ u < t. Then exp(−x/t) =
-   exp(−u/t)·exp(−1)^v, a product, so u and v are independent: u is uniform on 0…t−1, kept with probability
-   exp(−u/t), else drawn again; v is the number of heads of a coin with probability exp(−1) before its first
-   tail.
-3. *Coarser steps.* Y = ⌊X/s⌋ has P(Y = y) ∝ exp(−y·s/t) = exp(−y/scale), because each y collects s
-   consecutive x.
+   … until the first tail, at toss K. Then P(K > k) = g^k/k!, so P(K odd) = Σ_j (−g)^j/j! = exp(−g). With
+   g = a/b, a coin with probability a/(b·k) is the event "a uniform integer below b·k is less than a". The
+   coin's only input is uniform integers.
+2. *A geometric variable X ≥ 0 with P(X = x) ∝ exp(−x/t).* Write x = u + t·v with 0 ≤ u < t. Then
+   exp(−x/t) = exp(−u/t)·exp(−1)^v, a product, so u and v are independent: u is uniform on 0 … t − 1, kept
+   with probability exp(−u/t), else drawn again; v is the number of heads of a coin with probability exp(−1)
+   before its first tail.
+3. *Coarser steps.* Y = ⌊X/s⌋ has P(Y = y) ∝ exp(−y·s/t) = exp(−y/scale): each y collects s consecutive x.
 4. *Two sides.* A fair sign, drawing everything again for −0, gives P(x) ∝ exp(−|x|/scale) on all integers.
 
-For integers S and S′ that differ by at most d, P(S + x = z)/P(S′ + x = z) = exp((|z−S′| − |z−S|)/scale) ≤
-exp(d/scale) for every z: that is the whole privacy argument of the additive mechanisms.
+For integers S and S′ that differ by at most d, and every z,
+    P(S + x = z)/P(S′ + x = z) = exp((|z − S′| − |z − S|)/scale) ≤ exp(d/scale):
+that is the whole privacy argument of the additive mechanisms.
 
 `choose(scores, scale)` draws an index i with probability proportional to exp(score_i/scale), exactly (the
 exponential mechanism). With g_i = (max score − score_i)/scale ≥ 0, split g_i = m_i + f_i into a whole part
@@ -88,9 +88,7 @@ class _Secure:
         """
         if scale <= 0 or len(scores) == 0:
             raise ValueError("a choice needs a positive scale and something to choose from")
-        starts = np.append(
-            0, np.flatnonzero(scores[1:] != scores[:-1]) + 1
-        )  # runs of one score are looked at once
+        starts = np.append(0, np.flatnonzero(scores[1:] != scores[:-1]) + 1)  # of runs of one score
         sizes, scores = np.diff(starts, append=len(scores)), scores[starts]
         if int(scores.max()) - int(scores.min()) >= 2**63:
             scores = scores.astype(object)
@@ -114,8 +112,9 @@ class _Secure:
         return np.frombuffer(secrets.token_bytes(8 * count), dtype="<u8") >> 1
 
     def keep(self, chances: Any) -> Any:
-        """For each whole number c from 0 to 2⁶³ whether to keep, with probability c/2⁶³ exactly: a uniform
-        number below 2⁶³ is below c.
+        """For each whole number c from 0 to 2⁶³ whether to keep, with probability c/2⁶³ exactly.
+
+        That is the event "a uniform number below 2⁶³ is below c".
         """
         return self.words(chances.size) < chances
 
@@ -125,10 +124,8 @@ def by_weight(exponents: Any, counts: Any) -> int:
     uniform, bits, digits = 0, 0, 40
     while True:
         more = 4 * digits - bits  # 10^digits < 2^(4·digits)
-        uniform, bits = (
-            (uniform << more) + secrets.randbits(more),
-            4 * digits,
-        )  # the number lies in [uniform, uniform + 1)/2^bits
+        uniform = (uniform << more) + secrets.randbits(more)
+        bits = 4 * digits  # the number lies in [uniform, uniform + 1)/2^bits
         context = Context(prec=digits, Emin=-(10**9), Emax=10**9)
         near = int(np.searchsorted(exponents, 3 * digits))  # exp(−3·digits) < 10^−digits
         low, high = [], []  # bounds of each weight, in 10^−digits

@@ -50,8 +50,7 @@ def written(pattern: str, between: str, columns: Sequence[IntArray]) -> Iterator
 
 
 def read(pattern: str, text: str) -> list[IntArray] | None:
-    """The columns of rows that `written` wrote, with a comma between them; None if it did not write this
-    text.
+    """The columns of rows that `written` wrote, with a comma between them; None for any other text.
 
     >>> [column.tolist() for column in read('[#,$]', '[1,"0.25"],[20,"inf"]')] == [[1, 20], [250_000, PUBLIC]]
     True
@@ -61,30 +60,27 @@ def read(pattern: str, text: str) -> list[IntArray] | None:
     signs = [sign for sign in pattern if sign in "#$"]
     raw = text.encode(errors="replace")
     plain = raw.translate(None, b'[]"').replace(b"null", b"-1")
-    try:
-        numbers = np.fromstring(
-            plain.decode(errors="replace"), sep=","
-        )  # as floats: whatever is not exact shows below
+    try:  # as floats: whatever is not exact shows below
+        numbers = np.fromstring(plain.decode(errors="replace"), sep=",")
     except (ValueError, DeprecationWarning):
         return None
     if not numbers.size or numbers.size % len(signs):
         return None
-    columns = [
-        _integers(numbers[k :: len(signs)], MICRO if sign == "$" else 1) for k, sign in enumerate(signs)
-    ]
-    at = 0
+    units = [MICRO if sign == "$" else 1 for sign in signs]
+    columns = [_integers(numbers[k :: len(signs)], unit) for k, unit in enumerate(units)]
+    start = 0
     for piece in written(pattern, ",", columns):  # read right is what gives the same text again
-        if raw[at : at + len(piece)] != piece:
+        if not raw.startswith(piece, start):
             return None
-        at += len(piece)
-    return columns if at == len(raw) else None
+        start += len(piece)
+    return columns if start == len(raw) else None
 
 
 def _by_row(pattern: str, columns: Sequence[IntArray]) -> Iterator[str]:
-    row, signs = pattern.replace("#", "%s").replace("$", "%s"), [sign for sign in pattern if sign in "#$"]
+    row = pattern.replace("#", "%s").replace("$", "%s")
+    signs = [sign for sign in pattern if sign in "#$"]
     texts = [
-        [_numeral(value, sign) for value in column.tolist()]
-        for sign, column in zip(signs, columns, strict=True)
+        [_numeral(x, sign) for x in column.tolist()] for sign, column in zip(signs, columns, strict=True)
     ]
     return (row % values for values in zip(*texts, strict=True))
 

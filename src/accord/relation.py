@@ -1,12 +1,12 @@
 """Relation: what may change between two tables that must look alike, and what that does to an answer.
 
-    replace      one person's value changes; who is in the table, and with which level, is public     [C],
-                 [Z], [J] PE
-    add-remove   one person comes or goes; who could be in the table is a public roster, who is, is not
+    replace      one person's value changes; who is in the table, and with which level, is public.
+                 [C], [Z], and [J] for PE.
+    add-remove   one person comes or goes; who could be in the table is a public roster, who is, is private.
                  [J]
 
-An answer that proves add-remove at ε proves replace at 2ε: a change is leaving and coming. Never the other
-way round, and losses under different relations are never added up.
+An answer that proves add-remove at ε proves replace at 2ε, because a change is leaving and coming; the
+converse is not true. Losses under different relations are never added up.
 """
 
 from __future__ import annotations
@@ -34,28 +34,27 @@ class Relation:
     rank_change: Callable[[Fraction], Fraction] = field(repr=False)
     """By how much of their weight one person may move the score of a quantile p."""
     inner: Fraction
-    """How much of t an algorithm on people who are kept at random may spend under add-remove
-    (mechanisms/sample.py).
-    """
+    """The part of t that an algorithm on people kept at random may spend (mechanisms/sample.py)."""
     keep_probability: Callable[[FloatArray, float], FloatArray] = field(repr=False)
-    """With which probability people of these levels are kept, so that nobody below t loses more than their
-    level.
-    """
+    """With which probability people are kept, by level and t, so that nobody loses more than their level."""
     group_answer: str
-    """The relation that an answer about each of several private groups must prove,"""
+    """The name of the relation that an answer about each of several private groups must prove."""
     group_moves: int
-    """and in how many of these groups one person may change something at once."""
+    """In how many of these groups one person may change something at once."""
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def about_people(self) -> str:
+        """Whether everyone may know who is in the table, in words."""
+        return f"who is in the table is {'public' if self.people_are_public else 'private'}"
 
     def __reduce__(self) -> tuple[Callable[[str], Relation], tuple[str]]:
         return named, (self.name,)  # there is one of each
 
     def ends(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-        """Between what one person of the Spec may add to a sum of values in low … high: 0 included, if they
-        may be absent.
-        """
+        """Of what one person may add to a sum of values in low … high: with 0, where they may be absent."""
         return (low, high) if self.people_are_public else (min(Fraction(0), low), max(Fraction(0), high))
 
 
@@ -64,14 +63,14 @@ def _keep_by_value(levels: FloatArray, t: float) -> FloatArray:
     s = t / 2
     with np.errstate(over="ignore"):
         rise = np.exp(-levels) * np.expm1(s) if s < 700 else np.exp(s - levels)
-        kept: FloatArray = -np.expm1(-levels) / (rise - np.expm1(-s))
-    return kept
+        probability: FloatArray = -np.expm1(-levels) / (rise - np.expm1(-s))
+    return probability
 
 
 def _keep_by_presence(levels: FloatArray, t: float) -> FloatArray:
     """(e^ε − 1)/(e^t − 1), for levels of at most t."""
-    kept: FloatArray = np.exp(levels - t) * np.expm1(-levels) / np.expm1(-t)
-    return kept
+    probability: FloatArray = np.exp(levels - t) * np.expm1(-levels) / np.expm1(-t)
+    return probability
 
 
 REPLACE = Relation(
@@ -106,3 +105,22 @@ def named(name: str) -> Relation:
     "one person's value changes"
     """
     return next(relation for relation in ALL if relation.name == name)
+
+
+def offered(meaning: Callable[[Relation], str] = lambda relation: relation.meaning) -> str:
+    """What there is, for whoever asks for another one.
+
+    >>> offered()
+    "'replace' (one person's value changes) and 'add-remove' (one person comes or goes)"
+    """
+    *others, last = (f"{relation.name!r} ({meaning(relation)})" for relation in ALL)
+    return f"{', '.join(others)} and {last}"
+
+
+def private_names() -> str:
+    """Those under which it is private who is in the table, for refusals.
+
+    >>> private_names()
+    "'add-remove'"
+    """
+    return " or ".join(repr(relation.name) for relation in ALL if not relation.people_are_public)

@@ -1,5 +1,6 @@
-"""`accord.sample`: any private algorithm made personal. [J] Definition 9, Theorem 5; the proof is in
-mechanisms/sample.py.
+"""`accord.sample`: any private algorithm made personal.
+
+[J] Definition 9, Theorem 5; the proof is in mechanisms/sample.py.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from accord.people.table import Table
 from accord.planning import plan, refuse_arguments
 from accord.release import Release, release
 from accord.statistics.algorithm import Algorithm
-from accord.statistics.query import column_name
+from accord.statistics.query import A, column_name
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
 
-ROWS = {"arrow": ("pyarrow",), "pandas": ("pyarrow", "pandas"), "numpy": ()}
+ROW_FORMATS = {"arrow": ("pyarrow",), "pandas": ("pyarrow", "pandas"), "numpy": ()}
 """What rows may be given as, and the packages that it takes."""
 
 
 def sample(
-    algorithm: Callable[[Any, float], Any],
+    algorithm: Callable[[Any, float], A],
     table: Table,
     t: float | str = "max",
     *,
@@ -31,7 +32,7 @@ def sample(
     ledger: Ledger | None = None,
     columns: Iterable[str] | None = None,
     rows: str = "arrow",
-) -> Release:
+) -> Release[A]:
     """Run a private algorithm on people who are kept at random, so that everyone's own level holds.
 
     Args:
@@ -53,61 +54,58 @@ def sample(
 
     Raises:
         QueryError: the algorithm raised something, or returned nothing; it is charged all the same. Its own
-        text is not passed on, because it may quote the data.
+            text is not passed on, because it may quote the data.
 
     >>> import accord
     >>> people = accord.table({"age": [31, 45, 62], "level": [0.1, 1.0, 1.0]}, epsilon="level")
     >>> sample(lambda rows, epsilon: 42.0, people, columns=["age"]).charges
     mappingproxy({0.1: 0.1, 1.0: 1.0})
     """
-    query = asked(algorithm, table, columns, rows)
+    query = algorithm_query(algorithm, table, columns, rows)
     if t == "best":
         raise QueryError(
-            't="best" needs a predicted error, which an algorithm of your own has none of. Give "max", '
-            '"mean", "min" or a number.'
+            't="best" needs a predicted error, which an algorithm of your own has none of. '
+            'Give "max", "mean", "min" or a number.'
         )
     if share is None and ledger is not None:
         raise QueryError(
             "with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth."
         )
-    part = 1.0 if share is None else share
-    refuse_arguments(query, "sample", part, t, table.neighbors)
+    share = 1.0 if share is None else share
+    refuse_arguments(query, "sample", share, t, table.neighbors)
     notes = table.check(query)
-    decided = plan(table.spec(), query, "sample", part, t=t, neighbors=table.neighbors, notes=notes)
-    made = release(table, decided, ledger=ledger)
-    assert isinstance(made, Release)
-    return made
+    planned = plan(table.spec(), query, "sample", share, t=t, neighbors=table.neighbors, notes=notes)
+    return release(table, planned, ledger=ledger)
 
 
-def asked(algorithm: Callable[..., Any], table: Table, columns: Iterable[str] | None, rows: str) -> Algorithm:
+def algorithm_query(
+    algorithm: Callable[..., Any], table: Table, columns: Iterable[str] | None, rows: str
+) -> Algorithm:
     """The question that an algorithm is; refuses what cannot be asked of the table."""
     if not callable(algorithm):
         raise QueryError(f"algorithm= is a {type(algorithm).__name__}. Give a function of (rows, epsilon).")
-    if rows not in tuple(ROWS):
-        raise QueryError(f"rows={rows!r} is not a form that rows can have: {did_you_mean(rows, ROWS)}")
-    absent = [package for package in ROWS[rows] if not find_spec(package)]
-    if absent:
-        raise SourceError(
-            f"rows={rows!r} needs {absent[0]}. Install accord[dataframes], or ask for rows='numpy'."
-        )
+    if rows not in tuple(ROW_FORMATS):  # which may be anything, also what cannot be hashed
+        raise QueryError(f"rows={rows!r} is not a form that rows can have: {did_you_mean(rows, ROW_FORMATS)}")
+    for package in ROW_FORMATS[rows]:
+        if not find_spec(package):
+            raise SourceError(
+                f"rows={rows!r} needs {package}. Install accord[dataframes], or ask for rows='numpy'."
+            )
     if not isinstance(table, Table):
         raise QueryError(f"a sample is taken of a table of accord.table, not of {type(table).__name__}.")
     if isinstance(columns, str) or not isinstance(columns, Iterable | None):
         raise QueryError(f"columns={columns!r} is not a list. Give columns=['age', …].")
-    own = (table.level_column, table.user)
-    wanted = tuple(
-        column_name(c) for c in ((c for c in table.columns if c not in own) if columns is None else columns)
-    )
-    if not wanted:
+    if columns is None:
+        columns = [column for column in table.columns if column not in (table.level_column, table.user)]
+    names = tuple(column_name(column) for column in columns)
+    if not names:
         raise QueryError("the algorithm would get no column to see. Name some with columns=['age', …].")
-    name = getattr(algorithm, "__name__", type(algorithm).__name__)
-    query = Algorithm(name, wanted, rows, algorithm)
+    query = Algorithm(getattr(algorithm, "__name__", type(algorithm).__name__), names, rows, algorithm)
     table.check(query)
-    strange = [column for column in wanted if table.columns[column] == "other"] if rows == "numpy" else []
-    if strange:
-        raise QueryError(
-            f"rows='numpy' is an array of numbers, and column {strange[0]!r} holds none by its type. Leave "
-            "it out with columns=[…], or ask for "
-            "rows='arrow'."
-        )
+    for name in names:
+        if rows == "numpy" and table.columns[name] == "other":
+            raise QueryError(
+                f"rows='numpy' is an array of numbers, and column {name!r} holds none by its type. "
+                "Leave it out with columns=[…], or ask for rows='arrow'."
+            )
     return query

@@ -1,7 +1,8 @@
-"""scikit-learn's way to a private linear regression, at everyone's own level.
+"""Private linear regression as an estimator of scikit-learn, at everyone's own level.
 
-model = LinearRegression(bounds={"age": (18, 100), "hours": (0, 99), "target": (0, 200_000)}).fit(X, y,
-epsilon=levels) model.coef_, model.intercept_, model.predict(X), model.receipt_
+    bounds = {"age": (18, 100), "hours": (0, 99), "target": (0, 200_000)}
+    model = LinearRegression(bounds).fit(X, y, epsilon=levels)
+    model.coef_, model.intercept_, model.predict(X), model.receipt_
 
 Every `fit` charges its people anew: cross-validation and grid search with k fits cost whoever is in all of
 them k charges. `score` is not private at all.
@@ -50,23 +51,33 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         epsilon: everyone's level, if `fit` is given none.
         mechanism: a name of `accord mechanisms`, or "auto".
         share: the fraction of everyone's level that may be spent.
+        missing: "exclude", or "none" where no number is missing, as is publicly known: see
+            `accord.regression`.
     """
 
     def __init__(
-        self, bounds: Any = None, epsilon: float | None = None, mechanism: str = "auto", share: float = 1.0
+        self,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        mechanism: str = "auto",
+        share: float = 1.0,
+        missing: str = "exclude",
     ) -> None:
         self.bounds = bounds
         self.epsilon = epsilon
         self.mechanism = mechanism
         self.share = share
+        self.missing = missing
 
     def fit(self, X: Any, y: Any, epsilon: Any = None) -> LinearRegression:
-        """Fit to one row a person; `epsilon` is one level for everyone, or one for each row (0: opted out,
-        inf: public).
+        """Fit to one row a person.
 
-        What is missing, infinite or not a number counts as the middle of its bounds: nobody's value decides
-        whether this fails. Every fit charges its people again, and nobody keeps account of it: a
-        PrivacyWarning says so from the second one on.
+        `epsilon` is one level for everyone, or one for each row (0: opted out, inf: public).
+
+        Who lacks a number (it is missing, infinite or something else) is left out, unless `missing` says
+        otherwise; how many that are is private, and nobody's value decides whether this fails. Every fit
+        charges its people again, and nobody keeps account of it: a PrivacyWarning says so from the second
+        one on.
         """
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
@@ -78,17 +89,16 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "fit needs everyone's level: fit(X, y, epsilon=…), one number or one for each row."
             )
         levels = np.broadcast_to(as_floats(to_micro(levels)), (X.shape[0],))
-        names = [
-            str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
-        ]
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])])
         columns = {f"f{j}": X[:, j] for j in range(X.shape[1])}
-        query = accord.regression(_TARGET, list(columns), bounds=self._bounds(names))
+        bounds = self._bounds([str(name) for name in names])
+        query = accord.regression(_TARGET, list(columns), bounds=bounds, missing=self.missing)
         people = accord.table({**columns, _TARGET: y, _LEVEL: levels}, epsilon=_LEVEL)
         self.release_ = people.release(query, self.mechanism, self.share)
         if (fits := next(_FITS)) > 1:
             warnings.warn(
-                f"this is fit {fits} in this process. Each charges its people again: who was in all of them "
-                "has lost the sum, as in cross-validation. "
+                f"this is fit {fits} in this process. Each charges its people again: "
+                "who was in all of them has lost the sum, as in cross-validation. "
                 "Give each fit a small share=, or use accord.regression with a ledger.",
                 PrivacyWarning,
                 stacklevel=2,
@@ -109,14 +119,14 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The target, within its bounds."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        found: FloatArray = self.release_.value.predict(X)
-        return found
+        predicted: FloatArray = self.release_.value.predict(X)
+        return predicted
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions for X.
 
-        It is computed from the exact y and protects nobody: score with public people, and publish nothing of
-        others.
+        It is computed from the exact y and protects nobody: score with public people, and publish nothing
+        of others.
         """
         warnings.warn(
             "score compares with everyone's exact target: it is not private, and it is charged to nobody.",
@@ -132,8 +142,8 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("Complex data not supported. Give real numbers.")
         if rows.ndim != 2:  # scikit-learn would show the data
             raise ValueError(
-                f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data: a row for each "
-                "person."
+                f"Expected 2D array, got {rows.ndim}D array instead. "
+                "Reshape your data: a row for each person."
             )
         numbers = rows if issparse(rows) else _numbers(rows)
         numbers = check_array(numbers, dtype=None, ensure_all_finite=False, estimator=self)
@@ -148,49 +158,49 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _bounds(self, names: list[str]) -> dict[str, tuple[float, float]]:
         if self.bounds is None:
             raise QueryError(
-                "bounds= is missing. Declare the public bounds of every feature and of the target, never "
-                "from the data: bounds=((0, 1), (0, 100)), or a dict."
+                "bounds= is missing. Declare the public bounds of every feature and of the target, "
+                "never from the data: bounds=((0, 1), (0, 100)), or a dict."
             )
         if not isinstance(self.bounds, Mapping):
             try:
-                each, target = self.bounds
+                of_features, target = self.bounds
             except (TypeError, ValueError):
                 raise QueryError(
-                    f"bounds={self.bounds!r} is neither a dict nor a pair ((low, high) of every feature, "
-                    "(low, high) of the target)."
+                    f"bounds={self.bounds!r} is neither a dict nor a pair "
+                    "((low, high) of every feature, (low, high) of the target)."
                 ) from None
-            return {**{f"f{j}": each for j in range(len(names))}, _TARGET: target}
+            return {**{f"f{j}": of_features for j in range(len(names))}, _TARGET: target}
         if _TARGET in names:
             raise QueryError(
-                "a feature is called 'target', which is the key for the target's own bounds. Rename the "
-                "feature, or give bounds as a pair."
+                "a feature is called 'target', which is the key for the target's own bounds. "
+                "Rename the feature, or give bounds as a pair."
             )
         for name in (*names, _TARGET):
             if name not in self.bounds:
                 raise QueryError(
-                    f"bounds= has no entry for {name!r}. Declare the public bounds of every feature and of "
-                    "the target."
+                    f"bounds= has no entry for {name!r}. "
+                    "Declare the public bounds of every feature and of the target."
                 )
         return {**{f"f{j}": self.bounds[name] for j, name in enumerate(names)}, _TARGET: self.bounds[_TARGET]}
 
 
-def _cells(given: Any, dimensions: int) -> Any:
-    """An array of what was given.
+def _cells(values: Any, dimensions: int) -> Any:
+    """Values as an array.
 
     A list has no type of its own, and NumPy would give it one by its values: each of its entries stays what
     it is.
     """
-    if not isinstance(given, list | tuple):
-        return np.asarray(given)
-    rows = [
-        list(row) if dimensions == 2 and isinstance(row, list | tuple | np.ndarray) else row for row in given
-    ]
-    width = len(rows[0]) if dimensions == 2 and rows and isinstance(rows[0], list) else None
-    if width is None:
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    rows = list(values)
+    if dimensions == 2:
+        rows = [list(row) if isinstance(row, list | tuple | np.ndarray) else row for row in rows]
+    if dimensions == 1 or not rows or not isinstance(rows[0], list):
         array = np.empty(len(rows), dtype=object)
         for k, row in enumerate(rows):
             array[k] = row
         return array
+    width = len(rows[0])
     if any(not isinstance(row, list) or len(row) != width for row in rows):
         raise ValueError("the rows of X have different lengths. Give every person as many numbers.")
     array = np.empty((len(rows), width), dtype=object)

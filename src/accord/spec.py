@@ -6,6 +6,7 @@ People who opted out are counted here and never read anywhere.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import inf
@@ -50,9 +51,8 @@ def read_tiers(tiers: Mapping[Any, float]) -> dict[str, int]:
                 raise SpecError("less than a millionth")
         except SpecError:
             raise SpecError(
-                f"tier {name!r} has the level {level!r}. A level is 0 (opted out), a number from a millionth "
-                "to "
-                f"{LARGEST // MICRO}, or inf (public)."
+                f"tier {name!r} has the level {level!r}. A level is 0 (opted out), "
+                f"a number from a millionth to {LARGEST // MICRO}, or inf (public)."
             ) from None
     return levels
 
@@ -70,17 +70,17 @@ class Spec:
     def __init__(
         self, micro: IntArray, people: IntArray, tiers: Mapping[str, int] | None = None, is_rest: bool = False
     ) -> None:
-        """From levels in millionths, in any order, with the number of people of each. `Spec.of` and
-        `Spec.from_groups` are easier.
+        """From levels in millionths, in any order, with the number of people of each.
 
-        `is_rest`: these are not levels but what is left of them in a ledger. It matters for words only.
+        `Spec.of` and `Spec.from_groups` are easier.
+        `is_rest`: these are not levels but what remains of them in a ledger. It matters for words only.
         """
         levels = distinct(micro)
         counts = np.zeros(levels.size, dtype=np.int64)
         np.add.at(counts, np.searchsorted(levels, micro), people)
-        seen = (levels > 0) & (counts > 0)
-        self.micro: IntArray = levels[seen]
-        self.people: IntArray = counts[seen]
+        is_read = (levels > 0) & (counts > 0)
+        self.micro: IntArray = levels[is_read]
+        self.people: IntArray = counts[is_read]
         self.opted_out: int = int(counts[levels == 0].sum())
         self.total: int = int(self.people.sum())
         self.tiers: dict[str, int] = dict(tiers or {})
@@ -93,8 +93,8 @@ class Spec:
         if tiers is None:
             micro = to_micro(levels if isinstance(levels, np.ndarray) else list(levels)).reshape(-1)
             return cls(micro, np.ones(micro.size, dtype=np.int64))
-        names, counts = np.unique(np.asarray([tier_name(x) for x in levels], dtype=str), return_counts=True)
-        return cls.from_groups(dict(zip(names.tolist(), counts.tolist(), strict=True)), tiers)
+        people = Counter(map(tier_name, levels))
+        return cls.from_groups({name: people[name] for name in sorted(people)}, tiers)
 
     @classmethod
     def from_groups(cls, groups: Mapping[Any, int], tiers: Mapping[Any, float] | None = None) -> Spec:
@@ -108,14 +108,16 @@ class Spec:
         if tiers is None:
             return cls(to_micro(list(groups)).reshape(-1), people)
         levels = read_tiers(tiers)
-        for name in map(tier_name, groups):
+        names = [tier_name(key) for key in groups]
+        for name in names:
             if name not in levels:
                 raise SpecError(f"tier {name!r} is not declared: {did_you_mean(name, levels)}")
-        return cls(
-            np.fromiter((levels[tier_name(name)] for name in groups), dtype=np.int64, count=len(groups)),
-            people,
-            levels,
-        )
+        return cls(np.array([levels[name] for name in names], dtype=np.int64), people, levels)
+
+    def __reduce__(self) -> tuple[type[Spec], tuple[IntArray, IntArray, dict[str, int], bool]]:
+        """Pickled as what it was made from, and made anew: arrays that come from a pickle can be changed."""
+        levels, people = np.append(self.micro, 0), np.append(self.people, self.opted_out)
+        return Spec, (levels, people, self.tiers, self.is_rest)
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
@@ -135,11 +137,11 @@ class Spec:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of levels and numbers of people, which a plan carries. Names of tiers do not matter."""
-        text = hashlib.sha256(b"accord spec 1")
+        digest = hashlib.sha256(b"accord spec 1")
         for part in (self.micro, self.people, np.array([self.opted_out])):
-            text.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
-            text.update(b"|")
-        return text.hexdigest()[:32]
+            digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+            digest.update(b"|")
+        return digest.hexdigest()[:32]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Spec) and self.fingerprint == other.fingerprint
@@ -147,10 +149,14 @@ class Spec:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def _repr_html_(self) -> str:
+        from accord.report.html import spec_html
+
+        return spec_html(self)
+
     def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{level_text(m)}: {n}" for m, n in zip(self.micro[:8].tolist(), self.counts, strict=False)
-        )
+        first = zip(self.micro[:8].tolist(), self.counts, strict=False)
+        levels = ", ".join(f"{level_text(micro)}: {people}" for micro, people in first)
         more = f", … {self.micro.size - 8} more levels" if self.micro.size > 8 else ""
         out = f", opted out: {self.opted_out}" if self.opted_out else ""
-        return f"<Spec of {self.total} people. {{{shown}{more}}}{out}>"
+        return f"<Spec of {self.total} people. {{{levels}{more}}}{out}>"

@@ -78,7 +78,7 @@ def affine(spec: Spec, width: float = 1.0, std: float | None = None) -> Affine:
     >>> round(a.mse * 36, 9), a.tau, a.weights.tolist()
     (37.0, 1.0, [0.333..., 0.666...])
     """
-    levels, people = _floats(spec)
+    levels, people = _levels_and_people(spec)
     variance = _sigma(width, std) ** 2
     tau = clip(levels, people, 2 * width**2 / variance)
     if tau == inf:
@@ -94,7 +94,7 @@ def threshold(spec: Spec, width: float = 1.0, std: float | None = None) -> Thres
     >>> threshold(Spec.of([0.5, 1])).mse * 8              # [Z] Example 1: 17/8
     17.0
     """
-    levels, people = _floats(spec)
+    levels, people = _levels_and_people(spec)
     errors = threshold_errors(levels, people, _sigma(width, std) ** 2, 2 * width**2)
     best = int(np.argmin(errors))
     return Threshold(float(levels[best]), float(errors[best]))
@@ -120,7 +120,7 @@ def gain_bound(spec: Spec) -> float:
     >>> gain_bound(Spec.from_groups({0.1: 50, 1: 5, 2: 5}))
     9.0
     """
-    levels, _ = _floats(spec)
+    levels, _ = _levels_and_people(spec)
     if levels.size == 1:
         return 1.0
     if levels.size == 2:
@@ -146,8 +146,9 @@ def saturation(spec: Spec, width: float = 1.0, std: float | None = None) -> Satu
 
 
 def two_groups(n1: int, epsilon1: float, n2: int, epsilon2: float) -> TwoGroups:
-    """[C] Theorem 1 with the weights of Table I: n1 people at ε₁ and n2 at ε₂ ≥ ε₁. Theorem 2: no estimator
-    beats it by more than a constant.
+    """The bound for n1 people at ε₁ and n2 at ε₂ ≥ ε₁. [C] Theorem 1, with the weights of Table I.
+
+    No estimator beats it by more than a constant ([C] Theorem 2).
 
     >>> two_groups(700, 0.1, 300, 0.15).regime, two_groups(700, 0.1, 300, inf).regime
     ('A', 'B')
@@ -156,8 +157,8 @@ def two_groups(n1: int, epsilon1: float, n2: int, epsilon2: float) -> TwoGroups:
     """
     if not (1 / MICRO <= epsilon1 <= epsilon2 and epsilon1 < inf and n1 > 0 and n2 >= 0):
         raise PlanError(
-            f"two_groups got levels {epsilon1} and {epsilon2} with {n1} and {n2} people. It needs ε₁ ≤ ε₂, "
-            "ε₁ finite and at least a millionth, and n1 > 0."
+            f"two_groups got levels {epsilon1} and {epsilon2} with {n1} and {n2} people. "
+            "It needs ε₁ ≤ ε₂, ε₁ finite and at least a millionth, and n1 > 0."
         )
     n, f = n1 + n2, n1 / (n1 + n2)
     R, r = 1 + 8 / (epsilon1**2 * n1), epsilon2 / epsilon1
@@ -165,20 +166,20 @@ def two_groups(n1: int, epsilon1: float, n2: int, epsilon2: float) -> TwoGroups:
         mean, square = f * epsilon1 + (1 - f) * epsilon2, f * epsilon1**2 + (1 - f) * epsilon2**2
         bound = square / (4 * n * mean**2) + 2 / (n * mean) ** 2  # eq. (3)
         return TwoGroups("A", R, min(bound, 0.25), (epsilon1 / (n * mean), epsilon2 / (n * mean)))
-    bound = R / (4 * n * (f + (1 - f) * R))  # eq. (4)
-    return TwoGroups("B", R, min(bound, 0.25), (1 / (n * (f + (1 - f) * R)), R / (n * (f + (1 - f) * R))))
+    s = n * (f + (1 - f) * R)
+    bound = R / (4 * s)  # eq. (4)
+    return TwoGroups("B", R, min(bound, 0.25), (1 / s, R / s))
 
 
 # ---- what the mechanisms share with the closed forms -------------------------------------------------------
 
 
 def clip(levels: FloatArray, people: NDArray[np.int64], ratio: float) -> float:
-    """τ of the best affine estimator: the root of Σ ε_i(τ − ε_i)₊ = ratio, with ratio = (noise variance at
-    charge 1)/σ².
+    """τ of the best affine estimator: the root of Σ ε_i(τ − ε_i)₊ = ratio.
 
-    With levels ascending and prefix sums A_k = Σε, B_k = Σε² over people, τ_k = (B_k + ratio)/A_k; the first
-    k with τ_k ≤ ε_{k+1} has it. If there is none, nobody is clipped and τ is the largest level; ∞ if all are
-    public.
+    `ratio` is v/σ², with the noise variance v at charge 1. With levels ascending and prefix sums A_k = Σε,
+    B_k = Σε² over people, τ_k = (B_k + ratio)/A_k; the first k with τ_k ≤ ε_{k+1} has it. If there is none,
+    nobody is clipped and τ is the largest level; ∞ if all are public.
 
     Why: minimise σ²Σw² + v·η² over w ≥ 0, Σw = 1, w_i ≤ η·ε_i. At the optimum w_i = η·min(ε_i, τ), and the
     derivative of (σ²·q_τ + v)/s_τ² has the sign of Σ ε_i(τ − ε_i)₊ − v/σ², which grows in τ: it has one root.
@@ -202,7 +203,7 @@ def clip(levels: FloatArray, people: NDArray[np.int64], ratio: float) -> float:
 def threshold_errors(
     levels: FloatArray, people: NDArray[np.int64], variance: float, blur: float
 ) -> FloatArray:
-    """σ²/n_t + v/(t·n_t)² for every t among the ascending levels. [Z] eq. (3)."""
+    """σ²/n_t + v/(t·n_t)² for every t among the ascending levels; `blur` is v. [Z] eq. (3)."""
     n_t = np.cumsum(people[::-1])[::-1].astype(np.float64)
     return np.asarray(variance / n_t + blur / (levels * n_t) ** 2, dtype=np.float64)
 
@@ -212,11 +213,11 @@ def as_floats(micro: NDArray[np.int64]) -> FloatArray:
     return np.where(micro == PUBLIC, inf, micro / MICRO)
 
 
-def _floats(spec: Spec) -> tuple[FloatArray, NDArray[np.int64]]:
+def _levels_and_people(spec: Spec) -> tuple[FloatArray, NDArray[np.int64]]:
     if spec.total == 0:
         raise PlanError(
-            f"nobody is left: {spec.opted_out} people opted out. A closed form needs at least one person "
-            "with a level above 0."
+            f"nobody is left: {spec.opted_out} people opted out. "
+            "A closed form needs at least one person with a level above 0."
         )
     return as_floats(spec.micro), spec.people
 
@@ -225,7 +226,7 @@ def _sigma(width: float, std: float | None) -> float:
     sigma = width / 2 if std is None else std
     if not (0 < width < inf and 0 < sigma <= width / 2):
         raise PlanError(
-            f"width={width} and std={std} do not go together. The width is positive and finite, the std "
-            "positive and at most half of it."
+            f"width={width} and std={std} do not go together. "
+            "The width is positive and finite, the std positive and at most half of it."
         )
     return sigma

@@ -42,8 +42,8 @@ def test_only_release_uses_noise():
     assert named == {
         "accord.noise",
         "accord.release.release",
-        "accord.lab.audit.source",
-        "accord.lab.audit.running",
+        "accord.lab.audit.noise_source",
+        "accord.lab.audit.program_runs",
     }
 
 

@@ -17,6 +17,7 @@ NOT_OURS = {
         "_processes",
         "_sysrand",
     ),  # of the standard library, which has no other names for them
+    *("_repr_html_", "_repr_png_"),  # of Jupyter, which knows them by these names
     *("_active_spark_context", "_gateway"),  # of PySpark
 }
 

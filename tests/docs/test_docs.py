@@ -9,12 +9,13 @@ import sys
 import warnings
 from pathlib import Path
 
+import duckdb
 import pytest
 from noises import SEEDED
 
 import accord
 from accord.cli import main
-from accord.lab.audit import own
+from accord.lab.audit import algorithm_check
 from accord.mechanisms import ALL
 
 ROOT = Path(__file__).parents[2]
@@ -38,11 +39,13 @@ def commands():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder in which the bundled table lies as people.parquet."""
+    """A folder in which the bundled table lies as people.parquet, and its tiers as consent.csv."""
     folder = tmp_path_factory.mktemp("readme")
     subprocess.run(
         [sys.executable, "-m", "accord.cli", "demo", "--save", str(folder / "people.parquet")], check=True
     )
+    chosen = f"SELECT person, tier, DATE '2025-01-01' AS valid_from FROM '{folder / 'people.parquet'}'"
+    duckdb.connect().execute(f"COPY ({chosen}) TO '{folder / 'consent.csv'}'")
     return folder
 
 
@@ -87,6 +90,18 @@ def test_the_ledgers_page_runs(folder, tmp_path, monkeypatch):
     assert names["previous"] == names["ledger"].entries()[-1].hash
 
 
+def test_the_example_of_the_consent_page_runs_and_gives_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "consent.md").read_text(encoding="utf-8")
+    Path("consent.csv").write_text(*blocks("csv", page), encoding="utf-8")
+    (example,) = blocks("python", page)
+    names = {}
+    exec(example, names)
+    people = names["people"]
+    assert f"people.spec()  # {people.spec()!r}\n" in example
+    assert f"people.as_of  # {people.as_of}\n" in example
+
+
 def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     monkeypatch.chdir(folder)
     names = {}
@@ -111,11 +126,11 @@ def test_the_example_of_the_audits_page_runs(folder, monkeypatch):
     monkeypatch.setitem(
         sys.modules, "secrets", SEEDED
     )  # of the example: a sound algorithm fails once in 10,000 times
-    monkeypatch.setattr(own, "secrets", SEEDED)
+    monkeypatch.setattr(algorithm_check, "secrets", SEEDED)
     names = {"people": accord.table("people.parquet", epsilon="epsilon")}
     (example,) = blocks("python", (ROOT / "docs" / "audit.md").read_text(encoding="utf-8"))
     exec(example.replace("runs=2_000", "runs=200"), names)
-    assert names["found"].passed
+    assert names["result"].passed
 
 
 LONG = ("audit", "whatif", "reproduce")
@@ -188,3 +203,41 @@ def test_links_and_named_tests_exist():
             assert (page.parent / link).exists(), f"{page.name}: {link}"
         for named in re.findall(r"`(tests/\S+\.py)`", text):
             assert (ROOT / named).exists(), f"{page.name}: {named}"
+
+
+def test_the_page_of_sources_runs(tmp_path, monkeypatch):
+    """Its examples, and the command, on the files that they write."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
+    names, told = {}, []
+    for block in blocks("python", page):
+        for statement in ast.parse(block).body:
+            code = ast.unparse(statement)
+            if not isinstance(statement, ast.Expr):
+                exec(code, names)
+                continue
+            value = eval(code, names)
+            comment = block.splitlines()[statement.end_lineno - 1].partition("# about ")[2]
+            told += [(code, value, comment)] if comment else []
+    for code, value, comment in told:
+        if isinstance(value, float):
+            assert value == pytest.approx(float(comment), rel=0.05), code
+        else:
+            assert abs((value - type(value).fromisoformat(comment)).days) <= 2, code
+    assert len(told) == 6
+    (command,) = re.findall(r"^accord (release .*)$", page, re.MULTILINE)
+    done = subprocess.run([sys.executable, "-m", "accord.cli", *shlex.split(command)], capture_output=True, text=True, check=True)  # fmt: skip
+    assert "mean of Gehalt" in done.stdout
+
+
+def test_the_examples_of_the_notebooks_page_run(folder, monkeypatch, caplog):
+    monkeypatch.chdir(folder)
+    caplog.set_level("INFO", logger="accord")  # put back afterwards
+    names = {}
+    examples = blocks("python", (ROOT / "docs" / "notebooks.md").read_text(encoding="utf-8"))
+    for block in examples:
+        exec(block, names)
+    assert len(examples) == 3
+    assert len(names["frame"]) == 4
+    assert (folder / "plan.svg").exists()
+    assert "released <Plan: median of age" in caplog.text

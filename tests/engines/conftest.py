@@ -75,6 +75,6 @@ FORMS = (parquet, parquet_files, csv_file, gzipped_csv, pandas, polars, arrow, r
 
 
 @pytest.fixture(params=FORMS, ids=lambda form: form.__name__)
-def held(request, tmp_path):
+def in_form(request, tmp_path):
     """A function from columns to a source of one form."""
     return lambda columns: request.param(columns, tmp_path)

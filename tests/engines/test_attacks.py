@@ -62,6 +62,19 @@ def test_a_level_too_large_to_write_is_not_public(tmp_path):
         accord.table(path, epsilon="e").spec()
 
 
+def test_a_level_with_an_exponent_and_more_digits_than_a_double_is_not_rounded_up(tmp_path):
+    """The nearest double of the first two is 1, and of the third 1000."""
+    texts = ["9.99999999999999999e-1", "0.99999999999999999e0", "9.99999999999999999e2", "3e-1"]
+    path = tmp_path / "people.csv"
+    path.write_text("".join(f"{line}\n" for line in ("e", *texts)))
+    spec = accord.table(path, epsilon="e").spec()
+    assert dict(zip(spec.micro.tolist(), spec.counts, strict=True)) == {
+        300_000: 1,
+        999_999: 2,
+        999_999_999: 1,
+    }
+
+
 def test_parts_of_different_types_are_widened(tmp_path):
     for k, x in enumerate(("5::INTEGER", "70000000000::BIGINT")):
         duckdb.sql(f"COPY (SELECT 1.0 AS e, {x} AS x) TO '{tmp_path}/{k}.parquet'")
@@ -171,9 +184,11 @@ def test_who_opted_out_is_in_no_quantile():
 
 def test_few_who_count_are_a_small_sample():
     """Ten public people among a thousand: their smallest is no one-thousandth quantile, and the plan knows."""
-    plan = accord.plan(accord.Spec.from_groups({inf: 10, 0.001: 990}), accord.quantile("x", 0.001, (0, 1)))
+    plan = accord.plan(
+        accord.Spec.from_groups({inf: 10, 0.001: 990}), accord.quantile("x", 0.001, (0, 1), missing="none")
+    )
     assert plan.rmse_here > 10  # the smallest of ten has a root mean square rank of 12.7 %
-    assert plan.prediction.law.interval(0.5, (), 0.95, 1.0)[1] > 26
+    assert plan.prediction.error_model.interval(0.5, (), 0.95, 1.0)[1] > 26
 
 
 def test_a_hopeless_minimum_is_not_paid_for():
@@ -186,7 +201,7 @@ def test_a_hopeless_minimum_is_not_paid_for():
 def test_pe_says_whom_it_leaves_out():
     """A share that leaves nine in ten with less than a millionth: the others stand for them."""
     spec = accord.Spec.from_groups({0.000001: 900, 50: 100})
-    for query in (accord.median("x", (0, 1)), accord.count(where="x > 0")):
+    for query in (accord.median("x", (0, 1), missing="none"), accord.count(where="x > 0")):
         plan = accord.plan(spec, query, "pe", share=0.5)
         assert plan.bias_bound == 0.9
         assert plan.rmse_here > 4
@@ -207,3 +222,14 @@ def test_no_moment_is_no_bound():
     with pytest.raises(QueryError, match="without a time zone, like the bounds"):
         accord.median("x", (pd.NaT, pd.NaT))
     assert accord.quantile("x", np.array(0.5), (0, 1)) == accord.median("x", (0, 1))
+
+
+@pytest.mark.parametrize("levels", [1, 3])
+def test_a_value_at_the_end_of_a_fine_grid_is_no_error(levels):
+    """Level and cell are counted as one integer, of 32 bits where that is enough: here it is not, for the largest value."""
+    high = 2**31 // (levels + 1)  # its code is the first that needs more
+    query, epsilon = accord.mean("x", bounds=(0, high), step=1), [1.0 + k for k in range(levels)]
+    for x in (0, high):
+        people = accord.table({"x": [float(x)] * levels, "e": epsilon}, epsilon="e")
+        (summary,) = people.reader.summaries(query, None, True)
+        assert summary.output.tolist() == [x] * levels and summary.amount.tolist() == [1] * levels

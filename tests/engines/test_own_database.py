@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from math import inf
@@ -83,3 +85,23 @@ def test_a_database_that_is_beyond_use_is_replaced(monkeypatch):
 
     monkeypatch.setattr(engine.OWN, "database", Beyond())
     assert total(opened([1, 2])) == 3
+
+
+def test_tables_open_in_jupyter_without_ipywidgets():
+    """There DuckDB refuses a connection's settings of progress, but not those of a cursor."""
+    program = """
+import sys, types
+shell = types.SimpleNamespace(config={"IPKernelApp": {}})
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
+sys.modules["ipywidgets"] = None
+import accord, duckdb
+try:
+    duckdb.connect().execute("SET enable_progress_bar = true")
+except duckdb.InvalidInputException as refused:
+    assert "ipywidgets" in str(refused)
+else:
+    raise AssertionError("DuckDB does not take this for Jupyter")
+print(accord.table({"e": [1.0, 2.0]}, epsilon="e").spec().total)
+"""
+    asked = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (asked.stdout, asked.returncode) == ("2\n", 0), asked.stderr

@@ -48,8 +48,8 @@ def test_ctrl_c_stops_the_query_and_leaves_the_ledger_right(long, tmp_path):
     assert seen[-1] < 100  # it did not run to its end
     assert ledger.verify().problems == ()
     states = [entry["state"] for entry in ledger.history()]
-    left = ledger.remaining(people).levels
+    remaining = ledger.remaining(people).levels
     # before the reservation nothing is spent; after it, everything is, and it is booked as failed
-    assert (states, left) in ((["failed"], (0.25,)), ([], (0.5,)))
-    made = people.release(plan, ledger=ledger)  # the connection is as good as new
-    assert made.value == pytest.approx(49.95, abs=0.1)
+    assert (states, remaining) in ((["failed"], (0.25,)), ([], (0.5,)))
+    release = people.release(plan, ledger=ledger)  # the connection is as good as new
+    assert release.value == pytest.approx(49.95, abs=0.1)

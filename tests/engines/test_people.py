@@ -4,8 +4,10 @@ And what one person can do with their rows is bounded by their charge, whatever 
 """
 
 from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
+from hashlib import sha256
 from math import floor, inf, isfinite, nan
 
 import numpy as np
@@ -44,11 +46,16 @@ QUERIES = {
     "min": lambda **of: accord.min("x", **GRID, missing=3, **of),
     "max": lambda **of: accord.max("x", **GRID, missing=-1, **of),
     "count": lambda **of: accord.count(**of),
-    "edges": lambda **of: accord.histogram("x", edges=[-1, 0, 1, 3], **of),
+    "edges": lambda **of: accord.histogram("x", edges=[-1, 0, 1, 3], missing="none", **of),
     "categories": lambda **of: accord.histogram("c", categories=["v", "u"], **of),
     "categories and others": lambda **of: accord.histogram("c", categories=["v", "u"], missing="other", **of),
     "regression": lambda **of: accord.regression(
-        "x", ["m", "c"], bounds={"x": (-1, 3), "m": (0, 2)}, categories={"c": ["v", "u", "w"]}, **of
+        "x",
+        ["m", "c"],
+        bounds={"x": (-1, 3), "m": (0, 2)},
+        categories={"c": ["v", "u", "w"]},
+        missing="none",
+        **of,
     ),
 }
 
@@ -56,7 +63,7 @@ QUERIES = {
 # ---- in plain Python -------------------------------------------------------------------------------------------------
 
 
-def known(x):
+def is_number(x):
     return x is not None and isfinite(x)
 
 
@@ -70,19 +77,29 @@ def clipped(value, span):
 
 
 def mean_of(values, low, per_unit, span, missing):
-    steps = [whole(x, low, per_unit) for x in values if known(x)]
+    steps = [whole(x, low, per_unit) for x in values if is_number(x)]
     return clipped(Fraction(sum(steps), len(steps)), span) if steps else missing
 
 
-def first(values, declared):
-    places = [declared.index(c) for c in values if c in declared]
-    return min(places, default=None)
+def most_frequent(values, declared, person):
+    """The declared values that rows have, the most frequent first; of equal ones, by a hash."""
+    times = Counter(value for value in values if value in declared)
+
+    def tie(value):
+        return sha256(f"{person.strip()}:{value.encode().hex()}".encode()).digest()
+
+    return sorted(times, key=lambda value: (-times[value], tie(value)))
 
 
-def integers(name, rows):
+def first(values, declared, person):
+    """The place of the most frequent one."""
+    return next((declared.index(value) for value in most_frequent(values, declared, person)), None)
+
+
+def integers(name, rows, person):
     """What a person's rows come to: {output: amount}."""
     xs = [row["x"] for row in rows]
-    there = [x for x in xs if known(x)]
+    there = [x for x in xs if is_number(x)]
     match name:
         case "mean":
             q = mean_of(xs, -1, 2, 8, 2)
@@ -106,12 +123,12 @@ def integers(name, rows):
             steps = Fraction(sum(whole(x, -1, 2**30) for x in there), len(there)) / 2**30 - 1
             return {0 if steps < 0 else 1 if steps < 1 else 2: 1}
         case "categories" | "categories and others":
-            k = first([row["c"] for row in rows], ["v", "u"])
+            k = first([row["c"] for row in rows], ["v", "u"], person)
             return {k: 1} if k is not None else {} if name == "categories" else {2: 1}
         case "regression":
             y = mean_of(xs, -1, 256, 2 * Q, Q) - Q
             m = mean_of([row["m"] for row in rows], 0, 512, 2 * Q, Q) - Q
-            k = first([row["c"] for row in rows], ["v", "u", "w"]) or 0
+            k = first([row["c"] for row in rows], ["v", "u", "w"], person) or 0
             u, w = (Q if k == j else -Q for j in (1, 2))
             moments = [Q * y, Q * m, Q * u, Q * w, y * m, y * u, y * w, m * u, m * w, m * m]
             return dict(enumerate([*moments, 1]))
@@ -122,7 +139,7 @@ def part_of(row, part):
     """Which group a row is of; None: none."""
     meets = {
         "where": row["m"] is not None and row["m"] > 0,
-        "where and by": known(row["x"]) and row["m"] is not None and row["m"] > 0,
+        "where and by": is_number(row["x"]) and row["m"] is not None and row["m"] > 0,
     }
     if not meets.get(part, True):
         return None
@@ -132,28 +149,30 @@ def part_of(row, part):
 
 def expected(name, part, rows, micro, levels):
     """For each group {(level, output): amount}."""
-    groups = [Counter() for _ in PARTS[part].get("keys", [None])]
+    keys = PARTS[part].get("keys")
+    groups = [Counter() for _ in keys or [None]]
     for person, level in levels.items():
         mine = [(row, part_of(row, part)) for row in rows if row["id"] == person]
         inside = [k for _, k in mine if k is not None]
         if level == 0 or level not in micro or not inside:
             continue
-        found = integers(name, [row for row, k in mine if k is not None])
-        for output, amount in found.items():
-            groups[min(inside)][micro.index(level), output] += amount
+        chosen = first([keys[k] for k in inside], keys, person) if keys else 0
+        cells = integers(name, [row for row, k in mine if k == chosen], person)
+        for output, amount in cells.items():
+            groups[chosen][micro.index(level), output] += amount
     return [Counter({k: v for k, v in group.items() if v}) for group in groups]
 
 
-def found_in(summary):
-    made = Counter()
+def amounts_in(summary):
+    amounts = Counter()
     for j, k, a in zip(summary.level.tolist(), summary.output.tolist(), summary.amount.tolist(), strict=True):
-        made[j, k] += a
-    return Counter({key: a for key, a in made.items() if a})
+        amounts[j, k] += a
+    return Counter({key: a for key, a in amounts.items() if a})
 
 
-def opened(rows, **how):
+def opened(rows, **options):
     columns = {name: pa.array([row[name] for row in rows], type=kind) for name, kind in TYPES.items()}
-    return accord.table(pa.table(columns), **{"epsilon": "e", "user": "id", **how})
+    return accord.table(pa.table(columns), **{"epsilon": "e", "user": "id", **options})
 
 
 def asked(table, name, part):
@@ -200,11 +219,63 @@ def compare(table, rows, levels, micro):
             if (name, part) == ("count", "where"):
                 continue
             summaries, reference = asked(table, name, part), expected(name, part, rows, micro, levels)
-            assert [found_in(s) for s in summaries] == reference, (name, part)
+            assert [amounts_in(s) for s in summaries] == reference, (name, part)
             assert all(s.people.sum() == table.spec().total for s in summaries)
 
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
+
+
+SOME_PEOPLE = {
+    "halves": [(0.25, "u", "a", 1, 2.0), (0.75, "v", "a", 2, 2.0)],
+    "thirds": [(0.1, "w", "a", 0, 2.0), (0.5, "u", "b'", 1, 0.5), (2.4, None, "a", None, 2.0)],
+    "beyond": [(9.0, "V", "a", 2, inf), (-7.5, "u", "a", 2, inf)],
+    "far beyond": [(1e300, "u", "b'", 1, 2.0)],
+    "far below": [(-1e300, "v", "b'", 1, 2.0), (3.0, "w", "b'", 1, 2.0)],
+    "as far as steps go": [(1.6 * 2.0**49, "v", "a", 0, inf), (1 - 2.0**49, "v", "a", 1, inf)],
+    "on edges": [(0.0, "w", "a", 1, 0.5), (0.0, "w", "A", 1, 0.5)],
+    "on another": [(1.0, "w", "A", 2, 0.5), (1.0, "u", "b'", 2, 0.5)],
+    "without a value": [(None, None, "b'", None, 2.0), (nan, "V", "b'", 0, 2.0), (inf, None, None, 1, 2.0)],
+    "in no group": [(1.5, "u", None, 2, 2.0), (2.0, "w", "A", 1, 2.0)],
+    "four rows": [(0.3, "u", "a", 1, 2.0)] * 4,
+    "out by a row of no group": [(1.0, "u", "a", 1, inf), (2.0, "v", None, 0, 0.0)],
+    "strict by a row of no group": [(1.0, "u", "a", 1, inf), (2.0, "v", None, 0, 0.5)],
+}
+"""Their rows: x, c, g, m and e."""
+
+
+def rows_of_some_people():
+    return [dict(zip(TYPES, (who, *row), strict=True)) for who, rows in SOME_PEOPLE.items() for row in rows]
+
+
+def test_rows_of_some_people_come_to_what_they_come_to_in_plain_python():
+    rows = rows_of_some_people()
+    levels = strictest(rows, micro_of)
+    compare(opened(rows), rows, levels, sorted(set(levels.values()) - {0}))
+
+
+def test_under_add_remove_somebody_with_one_bad_level_is_not_read():
+    rows = rows_of_some_people()
+    for row, bad in zip(rows[::5], (None, nan, -1.0, 7e6, -inf), strict=False):
+        row["e"] = bad
+    levels = strictest(rows, lambda level: micro_of(level) if level in (0.0, 0.5, 2.0, inf) else 0)
+    roster = Spec.of([0.5, 2.0, inf, inf])
+    table = opened(rows, neighbors="add-remove", roster=roster)
+    compare(table, rows, levels, roster.micro.tolist())
+
+
+def test_what_is_not_a_level_counts_as_opted_out_where_who_is_there_is_private():
+    """It is not refused, which would tell that somebody is there; and whoever has it is not read."""
+    people = np.ones(8, dtype=np.int64)
+    raw = np.ma.array([0.0, 0.5, inf, 1e6, nan, -1.0, -inf, 1e7], mask=[False] * 8)
+    numbers = replace(opened(rows_of_some_people()).reader.levels, lenient=True)
+    assert numbers.decode(raw, people).tolist() == [0, 500_000, PUBLIC, MICRO * MICRO, 0, 0, 0, 0]
+    raw.mask = [False, True, *[False] * 6]
+    assert numbers.decode(raw, people)[1] == 0
+    assert replace(numbers, default=7).decode(raw, people)[1] == 7
+    tiers = replace(numbers, tiers={"strict": 3, "out": 0})
+    names = np.ma.array(["strict", "out", "Strict", ""], mask=[False, False, False, True], dtype=object)
+    assert tiers.decode(names, people[:4]).tolist() == [3, 0, 0, 0]
 
 
 @settings(max_examples=14)
@@ -218,8 +289,8 @@ def test_rows_come_to_what_they_come_to_in_plain_python(rows, random):
     random.shuffle(rows)
     shuffled = opened(rows)
     for name in QUERIES:
-        one, other = asked(table, name, "everyone"), asked(shuffled, name, "everyone")
-        assert [found_in(s) for s in one] == [found_in(s) for s in other]
+        before, after = asked(table, name, "everyone"), asked(shuffled, name, "everyone")
+        assert [amounts_in(s) for s in before] == [amounts_in(s) for s in after]
 
 
 @settings(max_examples=10)
@@ -281,16 +352,25 @@ def test_tiers_are_the_strictest_too():
     }
     table = accord.table(pa.table(columns), epsilon="e", user="id", tiers=tiers, default="open")
     assert table.spec() == Spec.of([0.1, inf, 0, 2.0, inf])
-    assert found_in(table.reader.summaries(accord.median("x", bounds=(0, 1), step=1))[0]) == {
+    assert amounts_in(table.reader.summaries(accord.median("x", bounds=(0, 1), step=1))[0]) == {
         (0, 1): 1,
         (1, 1): 1,
         (2, 1): 2,
     }
     with pytest.raises(SpecError, match="2 of 5 people have a row without a level"):
         accord.table(pa.table(columns), epsilon="e", user="id", tiers=tiers).spec()
-    with pytest.raises(SpecError, match="1 of 5 people have a row with a tier that is not declared"):
+    with pytest.raises(SpecError, match="tier 'Strict' of 1 people is not declared"):
         del tiers["Strict"]
         accord.table(pa.table(columns), epsilon="e", user="id", tiers=tiers, default="open").spec()
+
+
+def test_only_tiers_that_allow_something_are_read_where_people_have_one_row():
+    columns = {"x": [1.0, 1.0, 1.0, 0.0, 1.0], "e": ["strict", "out", "it's", "it's", None]}
+    tiers = {"strict": 0.5, "out": 0, "it's": 2.0}
+    for default, of_strict in ((0, 1), ("out", 1), ("strict", 2)):
+        table = accord.table(pa.table(columns), epsilon="e", tiers=tiers, default=default)
+        summary = table.reader.summaries(accord.mean("x", bounds=(0, 1), step=1))[0]
+        assert amounts_in(summary) == {(0, 0): of_strict, (0, 1): of_strict, (1, 0): 2, (1, 1): 1}
 
 
 def test_rows_of_nobody_are_refused_with_their_number():
@@ -320,8 +400,8 @@ def test_who_opted_out_by_one_row_is_never_read(rows, other):
     for name in QUERIES:
         for part in PARTS:
             if (name, part) != ("count", "where"):
-                assert [found_in(s) for s in asked(table, name, part)] == [
-                    found_in(s) for s in asked(alone, name, part)
+                assert [amounts_in(s) for s in asked(table, name, part)] == [
+                    amounts_in(s) for s in asked(alone, name, part)
                 ]
 
 
@@ -350,7 +430,9 @@ def test_nobody_moves_sums_by_more_than_their_charge(rows, before, after, name, 
     ]
     if target.complementary:
         sums = [[group[:1] for group in groups] for groups in sums]
-    moved = sum(abs(a - b) for one, other in zip(*sums, strict=True) for a, b in zip(one, other, strict=True))
+    moved = sum(
+        abs(a - b) for first, second in zip(*sums, strict=True) for a, b in zip(first, second, strict=True)
+    )
     assert moved <= int(weights[0]) * target.sensitivity * plan.times
     assert plan.cost[0] == weights[0] * plan.times <= spec.micro[0]
 
@@ -380,7 +462,9 @@ def test_one_row_a_person_is_as_without_people(values, low, width, step):
     plain = accord.table(pa.table(columns), epsilon="e")
     by_person = accord.table(pa.table(columns), epsilon="e", user="id")
     for query in queries:
-        assert found_in(plain.reader.summary(query)) == found_in(by_person.reader.summary(query)), query.label
+        assert amounts_in(plain.reader.summary(query)) == amounts_in(by_person.reader.summary(query)), (
+            query.label
+        )
 
 
 @settings(max_examples=20)
@@ -399,7 +483,7 @@ def test_a_sum_of_one_row_a_person_is_nearly_as_without_people(values, low, widt
     }
     plain = accord.table(pa.table(columns), epsilon="e").reader.summary(query)
     by_person = accord.table(pa.table(columns), epsilon="e", user="id").reader.summary(query)
-    assert abs(found_in(plain)[0, 1] - found_in(by_person)[0, 1]) <= len(values)
+    assert abs(amounts_in(plain)[0, 1] - amounts_in(by_person)[0, 1]) <= len(values)
 
 
 def test_dates_of_many_rows():
@@ -407,17 +491,17 @@ def test_dates_of_many_rows():
     columns = {"id": [1, 1, 1, 2, 3], "d": pa.array(days, type=pa.date32()), "e": [1.0] * 3 + [2.0, 3.0]}
     bounds = (date(2026, 1, 1), date(2026, 1, 11))
     table = accord.table(pa.table(columns), epsilon="e", user="id")
-    assert found_in(table.reader.summary(accord.median("d", bounds=bounds))) == {
+    assert amounts_in(table.reader.summary(accord.median("d", bounds=bounds))) == {
         (0, 2): 1,
         (1, 10): 1,
         (2, 0): 1,
     }
-    assert found_in(table.reader.summary(accord.min("d", bounds=bounds))) == {
+    assert amounts_in(table.reader.summary(accord.min("d", bounds=bounds))) == {
         (0, 0): 1,
         (1, 10): 1,
         (2, 0): 1,
     }
-    assert found_in(table.reader.summary(accord.max("d", bounds=bounds))) == {
+    assert amounts_in(table.reader.summary(accord.max("d", bounds=bounds))) == {
         (0, 3): 1,
         (1, 10): 1,
         (2, 0): 1,
@@ -425,23 +509,27 @@ def test_dates_of_many_rows():
     moments = pa.array([None if d is None else datetime(d.year, d.month, d.day, 12) for d in days])
     table = accord.table(pa.table(columns | {"d": moments}), epsilon="e", user="id")
     hours = {"bounds": (datetime(2026, 1, 1), datetime(2026, 1, 11)), "step": 3600}
-    assert found_in(table.reader.summary(accord.median("d", **hours))) == {(0, 48): 1, (1, 240): 1, (2, 0): 1}
+    assert amounts_in(table.reader.summary(accord.median("d", **hours))) == {
+        (0, 48): 1,
+        (1, 240): 1,
+        (2, 0): 1,
+    }
 
 
-def test_every_form_has_the_same_people(held):
+def test_every_form_has_the_same_people(in_form):
     columns = {
         "id": ["p", "q", "p", "r", "q", "p", "s", "s"],
         "x": [1.0, None, 3.0, -1e300, 2.5, None, 0.25, 0.5],
         "g": ["a", "b", "b", "z", "b", "a", "z", "a"],
         "e": [1.0, 0.5, 2.0, 2.0, 0.5, 1.0, 0.25, 2.0],
     }
-    table = accord.table(held(columns), epsilon="e", user="id")
+    table = accord.table(in_form(columns), epsilon="e", user="id")
     assert table.spec() == Spec.of([1.0, 0.5, 2.0, 0.25])
     by = {"by": "g", "keys": ["a", "b"]}
     mean = accord.plan(table.spec(), accord.mean("x", bounds=(0, 4), step=1, **by)).query
-    assert [found_in(s) for s in table.reader.summaries(mean)] == [{(2, 0): 1, (2, 1): 2, (0, 0): 1, (0, 1): 1}, {(1, 0): 1, (1, 1): 3}]  # fmt: skip
+    assert [amounts_in(s) for s in table.reader.summaries(mean)] == [{(2, 0): 1, (2, 1): 1, (0, 0): 1, (0, 1): 1}, {(1, 0): 1, (1, 1): 3}]  # fmt: skip
     rows = accord.plan(table.spec(), accord.rows(max=2, where="x >= 1")).query
-    assert [found_in(s) for s in table.reader.summaries(rows)] == [
+    assert [amounts_in(s) for s in table.reader.summaries(rows)] == [
         {(2, 0): 1, (2, 1): 2, (1, 0): 1, (1, 1): 1}
     ]
     assert table.release(mean, "minimum").value[0].keys() == {"g", "value", "rmse", "few"}
@@ -464,8 +552,18 @@ def test_a_public_group_has_the_strictest_level_of_all_rows(strict):
     plan = table.plan(accord.mean("x", bounds=(0, 1), step=1, **of), "minimum")
     assert plan.plans["a"].spec == Spec.of([strict, 3.0])
     assert max(plan.plans["a"].charges.values()) <= (strict or 3.0)
-    made = table.release(plan)
-    assert made.charges["a"] == plan.plans["a"].charges
+    release = table.release(plan)
+    assert release.charges["a"] == plan.plans["a"].charges
+
+
+def test_somebody_in_several_public_groups_is_refused_before_anything_is_answered():
+    """They would pay in each of them."""
+    base = {"x": 1.0, "c": "u", "m": 1, "e": 2.0}
+    rows = [{**base, "id": who, "g": g} for who, g in [("p", "a"), ("q", "a"), ("q", "b'"), ("r", "b'")]]
+    query = accord.mean("x", **GRID, by="g", keys=["a", "b'"], membership="public")
+    with pytest.raises(QueryError, match="1 people have rows in several of the groups"):
+        opened(rows).plan(query)
+    opened([row for row in rows if row["id"] != "q"]).plan(query)
 
 
 def test_a_private_group_has_the_strictest_level_of_all_rows():
@@ -473,7 +571,7 @@ def test_a_private_group_has_the_strictest_level_of_all_rows():
     table = accord.table(pa.table(columns), epsilon="e", user="id")
     plan = table.plan(accord.count(by="g", keys=["a"]), "minimum")
     assert plan.spec == Spec.of([0, 3.0])
-    assert [found_in(s) for s in table.reader.summaries(plan.query)] == [{(0, 0): 1, (0, 1): 1}]
+    assert [amounts_in(s) for s in table.reader.summaries(plan.query)] == [{(0, 0): 1, (0, 1): 1}]
 
 
 # ---- names and keys --------------------------------------------------------------------------------------------------
@@ -501,14 +599,14 @@ def test_any_other_name_is_just_a_name(name):
         of = {c: name if c == column else c for c in values}
         table = accord.table(pa.table(columns), epsilon=of["e"], user=of["id"])
         query = accord.median(of["x"], bounds=(0, 4), step=1, by=of["g"], keys=["a", "b"])
-        made = accord.plan(table.spec(), query).query
-        assert [found_in(s) for s in table.reader.summaries(made)] == [{(0, 2): 1}, {(1, 0): 1}]
+        query_of_plan = accord.plan(table.spec(), query).query
+        assert [amounts_in(s) for s in table.reader.summaries(query_of_plan)] == [{(0, 2): 1}, {(1, 0): 1}]
         slopes = accord.regression(of["x"], [of["g"]], {of["x"]: (0, 4)}, {of["g"]: ["a", "b"]})
-        assert found_in(table.reader.summary(slopes))[0, 3] == 1
+        assert amounts_in(table.reader.summary(slopes))[0, 3] == 1
         quoted = '"' + name.replace('"', '""') + '"'
         where = accord.rows(max=5, where=f"{quoted if column == 'x' else 'x'} > 0")
         (summary,) = table.reader.summaries(where)
-        assert found_in(summary) == {(0, 0): 1, (0, 1): 2}
+        assert amounts_in(summary) == {(0, 0): 1, (0, 1): 2}
 
 
 KEYS = {
@@ -524,15 +622,15 @@ KEYS = {
 @pytest.mark.parametrize("user", [None, "id"])
 def test_keys_of_every_kind(kind, user):
     keys, column = KEYS[kind]
-    held = [date.fromisoformat(k) for k in keys] if kind == "dates" else keys
+    values = [date.fromisoformat(k) for k in keys] if kind == "dates" else keys
     columns = {
         "id": [f"{k}" for k in range(len(keys) + 1)],
-        "g": pa.array([*held, None], type=column),
+        "g": pa.array([*values, None], type=column),
         "e": [1.0 + k for k in range(len(keys) + 1)],
     }
     table = accord.table(pa.table(columns), epsilon="e", user=user)
     query = accord.plan(table.spec(), accord.count(by="g", keys=keys)).query
-    assert [found_in(s) for s in table.reader.summaries(query)] == [
+    assert [amounts_in(s) for s in table.reader.summaries(query)] == [
         {(k, 0): 1, (k, 1): 1} for k in range(len(keys))
     ]
     assert [row["g"] for row in table.release(accord.count(by="g", keys=keys), "minimum").value] == keys
@@ -544,7 +642,7 @@ def test_keys_of_every_kind(kind, user):
         "dates": ["2001-01-01"],
     }
     query = accord.plan(table.spec(), accord.count(by="g", keys=absent[kind])).query
-    assert [len(found_in(s)) for s in table.reader.summaries(query)] == [2 * int(kind == "truth")] * len(
+    assert [len(amounts_in(s)) for s in table.reader.summaries(query)] == [2 * int(kind == "truth")] * len(
         absent[kind]
     )
     wrong = {"text": [1], "numbers": ["1"], "whole numbers": [True], "truth": [1], "dates": [1]}
@@ -555,7 +653,7 @@ def test_keys_of_every_kind(kind, user):
 
 
 @pytest.mark.parametrize(
-    "how",
+    "options",
     [
         {"keys": ["a"]},
         {"by": "g"},
@@ -572,9 +670,9 @@ def test_keys_of_every_kind(kind, user):
         {"membership": "public"},
     ],
 )
-def test_parts_that_cannot_be_asked_about(how):
+def test_parts_that_cannot_be_asked_about(options):
     with pytest.raises(QueryError):
-        accord.mean("x", **GRID, **how)
+        accord.mean("x", **GRID, **options)
 
 
 def test_levels_are_not_asked_about_and_columns_must_be_there():
@@ -595,7 +693,9 @@ def test_histograms_with_any_edges_have_everyone_in_a_cell(edges):
     values = [0.0, edges[0], edges[-1], nan, inf]
     columns = {"id": list(range(5)), "x": values, "e": [1.0] * 5}
     table = accord.table(pa.table(columns), epsilon="e", user="id")
-    assert sum(found_in(table.reader.summary(accord.histogram("x", edges=edges))).values()) == 5
+    for missing, people in (("none", 5), ("exclude", 3)):
+        query = accord.histogram("x", edges=edges, missing=missing)
+        assert sum(amounts_in(table.reader.summary(query)).values()) == people
 
 
 @pytest.mark.parametrize("edges", [[-1.7e308, 0, 1.7e308], [0, 5e-324, 1e-323]])

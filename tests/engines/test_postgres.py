@@ -77,6 +77,18 @@ QUERIES = {
     "numbers as categories": accord.histogram("v", categories=[0, 2.5]),
     "true and false as categories": accord.histogram("b", categories=[True, False]),
     "days as categories": accord.histogram("d", categories=["2020-01-31", "2020-02-29"]),
+    "with and without a number": accord.statistics.reporting_missing(accord.mean("v", (0, 32)), 0.1).queries[
+        1
+    ],
+    "with and without a day": accord.statistics.reporting_missing(accord.median("d", DATES), 0.1).queries[1],
+    "edges of days": accord.histogram("d", edges=["1970-01-01", "2020-01-31", "2020-02-29", "2020-03-01"]),
+    "edges of days of moments": accord.histogram("t", edges=["1969-12-31", "2020-01-01", "2020-01-02"]),
+    "edges of moments": accord.histogram(
+        "t", edges=["1969-12-31 12:00", "2020-01-01 00:00:00.5", "2020-01-02 00:00"], missing="unknown"
+    ),
+    "edges of moments of days": accord.histogram(
+        "d", edges=["2020-01-01 12:00", "2020-02-01 12:00", "2021-01-01 12:00"]
+    ),
     "median": accord.median("v", bounds=(-64, 64), step=0.25),
     "median of many cells": accord.median("v", bounds=(-1, 3)),
     "quantiles": accord.quantile("v", [0.25, 0.75], bounds=(0, 32), step=1),
@@ -85,7 +97,7 @@ QUERIES = {
     "days of moments": accord.median("t", bounds=DATES),
     "min": accord.min("v", bounds=(0, 3), step=1),
     "max": accord.max("v", bounds=(-1, 3), step=0.5),
-    "max where": accord.max("v", bounds=(-1, 3), step=0.5, where="b = TRUE"),
+    "max where": accord.max("v", bounds=(-1, 3), step=0.5, where="b"),
     "regression": accord.regression("v", ["n", "i"], bounds={"v": (-1, 3), "n": (0, 1), "i": (0, 2**53)}),
     "regression on categories": accord.regression(
         "f", ["r", "v"], bounds={"f": (0, 1), "v": (0, 10**15)}, categories={"r": REGIONS}
@@ -146,21 +158,21 @@ def at(url, table):
 def integers(people, query, by_cell=False):
     """Everything that a Summary has, in an order of its own; or how it is refused."""
     try:
-        made = people.reader.summaries(query, by_cell=by_cell)
+        summaries = people.reader.summaries(query, by_cell=by_cell)
     except AccordError as refusal:
         return type(refusal), str(refusal)
-    found = []
-    for summary in made:
+    contents = []
+    for summary in summaries:
         entries = {}
         for level, output, amount in zip(
             summary.level.tolist(), summary.output.tolist(), summary.amount.tolist(), strict=True
         ):
             assert type(amount) is int
             entries[level, output] = entries.get((level, output), 0) + amount
-        found.append(
+        contents.append(
             (summary.people.tolist(), summary.outputs, {k: v for k, v in sorted(entries.items()) if v})
         )
-    return found
+    return contents
 
 
 SPECIAL = [None, nan, inf, -inf, HUGE, -HUGE, 5e-324, -5e-324, 1e-310, -0.0, 0.0]
@@ -246,9 +258,9 @@ def test_every_statistic_has_the_same_integers(edges, opened):
     if "roster" not in OPENED[opened]:
         assert here.spec() == there.spec()
     for name, query in (QUERIES | (ROWS_OF_PEOPLE if "user" in OPENED[opened] else {})).items():
-        found = integers(here, query)
-        assert found == integers(there, query), name
-        assert isinstance(found, list) and any(entries for _, _, entries in found), name
+        ours = integers(here, query)
+        assert ours == integers(there, query), name
+        assert isinstance(ours, list) and any(entries for _, _, entries in ours), name
 
 
 @pytest.mark.parametrize("opened", ["replace", "add-remove, by person"])
@@ -322,6 +334,7 @@ def tables(database):
 
 def test_sums_beyond_64_bits(database):
     """2¹⁷ people with 2⁴⁰ steps each would fit; so they have many rows, of 2⁵⁰ steps."""
+    people, amount = 0, 1  # the columns of a Summary
     run(
         database,
         "CREATE TABLE large AS SELECT 'a' || k % 2 AS u, 1e300::double precision AS v, 1.0 AS e FROM generate_series(1, 30000) AS k",
@@ -329,7 +342,7 @@ def test_sums_beyond_64_bits(database):
     arrow = pa.table({"u": [f"a{k % 2}" for k in range(1, 30001)], "v": [1e300] * 30000, "e": [1.0] * 30000})
     here, there = (accord.table(source, epsilon="e", user="u") for source in (at(database, "large"), arrow))
     query = accord.sum("v", bounds=(0, 2**40), step=1)
-    assert integers(here, query) == integers(there, query) == [([2], 1, {(0, 0): 2**41})]
+    assert integers(here, query) == integers(there, query) == [([2], 2, {(0, people): 2, (0, amount): 2**41})]
     wide = here.reader.engine.fetch(
         "SELECT SUM(CAST(9223372036854775807 AS BIGINT)) AS total FROM generate_series(1, 9)", wide=("total",)
     )
@@ -360,7 +373,7 @@ def test_decimals_that_no_double_can_hold_are_missing(database):
     for user in (None, "u"):
         people = accord.table(at(database, "decimals"), epsilon="e", user=user)
         for query, expected in (
-            (accord.mean("n", bounds=(0, 100), step=1), cells.values()),
+            (accord.mean("n", bounds=(0, 100), step=1, missing="middle"), cells.values()),
             (accord.count(where="n IS NULL"), missing),
             (accord.count(where="n > -1 OR n <= -1"), [1 - m for m in missing]),
         ):
@@ -448,9 +461,9 @@ def test_dates_and_moments_far_away(database):
         accord.count(where="t > '2020-01-15 06:00:00' OR t IS NULL"),
         accord.count(where="t <> '2020-01-15 06:00:00'"),
     ):
-        found = integers(here, query)
-        assert found == integers(there, query), query.label
-        assert isinstance(found, list)
+        ours = integers(here, query)
+        assert ours == integers(there, query), query.label
+        assert isinstance(ours, list)
 
 
 # --- names, types and what is not there -------------------------------------------------------------------------------------
@@ -542,7 +555,9 @@ def test_kinds_come_from_the_catalog(database):
         "v": "other",
     }
     assert list(people.reader.summary(accord.histogram("t", categories=["good", "bad"])).rows()) == [[0, 1]]
-    assert list(people.reader.summary(accord.mean("u", bounds=(0, 2), step=0.5)).rows()) == [[2, 3 + 2]]
+    middle = accord.mean("u", bounds=(0, 2), step=0.5, missing="middle")
+    assert list(people.reader.summary(middle).rows()) == [[2, 3 + 2]]
+    assert list(people.reader.summary(accord.mean("u", bounds=(0, 2), step=0.5)).rows()) == [[1, 3]]
     assert list(people.reader.summary(accord.count(where="i = 'ab'")).rows()) == [[2, 2]]
     with pytest.raises(QueryError, match="kind that cannot be compared"):
         people.plan(accord.count(where="n = 'x'"))
@@ -617,9 +632,11 @@ def test_an_address_that_cannot_be_read():
     ):
         with pytest.raises(
             SourceError, match=r"address of the PostgreSQL server cannot be read\. Write postgresql://"
-        ) as told:
+        ) as refused:
             accord.table(url, epsilon=1.0)
-        assert "s3cr" not in str(told.value) + repr(told.value.__context__) + repr(told.value.__cause__)
+        assert "s3cr" not in str(refused.value) + repr(refused.value.__context__) + repr(
+            refused.value.__cause__
+        )
 
 
 @pytest.mark.parametrize(
@@ -690,13 +707,13 @@ def test_no_password_is_told(database, postgres_server):
             try:
                 accord.table(url.format("wrong"), epsilon="e")
             except SourceError as refusal:
-                told = refusal
+                refused = refusal
                 break
             assert time.monotonic() < until
         people = accord.table(url.format("right"), epsilon="e")
         assert people.columns == {"e": "number"} and "s3cret" not in repr(people)
-    assert str(told) == "cannot read the PostgreSQL table 'guarded' (OperationalError). The server cannot be reached, or has gone. Check the address, the user and the password."  # fmt: skip
-    assert told.__cause__ is None and told.__context__ is None
+    assert str(refused) == "cannot read the PostgreSQL table 'guarded' (OperationalError). The server cannot be reached, or has gone. Check the address, the user and the password."  # fmt: skip
+    assert refused.__cause__ is None and refused.__context__ is None
     run(database, "ALTER ROLE careful NOLOGIN")
     with pytest.raises(SourceError, match="cannot read the PostgreSQL table 'guarded'") as gone:
         people.spec()
@@ -730,9 +747,9 @@ def test_the_table_changes(database):
     run(database, "ALTER TABLE changing RENAME v TO w")
     with pytest.raises(
         SourceError, match=r"cannot read the PostgreSQL table 'changing' \(UndefinedColumn\)"
-    ) as told:
+    ) as refused:
         people.reader.summary(accord.mean("v", bounds=(0, 4)))
-    assert told.value.__context__ is None
+    assert refused.value.__context__ is None
     run(database, "DROP TABLE changing")
     with pytest.raises(SourceError, match=r"\(UndefinedTable\)"):
         people.reader.summary(accord.count())
@@ -776,8 +793,8 @@ def slow(database):
 
 
 def asleep(connection):
-    found = connection.execute("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'").fetchall()
-    return [pid for (pid,) in found]
+    rows = connection.execute("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'").fetchall()
+    return [pid for (pid,) in rows]
 
 
 @contextlib.contextmanager
@@ -787,9 +804,9 @@ def meanwhile(url, act):
     def wait():
         with psycopg.connect(url, autocommit=True) as connection:
             until = time.monotonic() + 300
-            while not (found := asleep(connection)) and time.monotonic() < until:
+            while not (pids := asleep(connection)) and time.monotonic() < until:
                 time.sleep(0.02)
-            act(connection, found[0])
+            act(connection, pids[0])
 
     thread = threading.Thread(target=wait)
     thread.start()
@@ -808,11 +825,11 @@ def test_a_connection_that_is_lost_is_charged(database, slow, tmp_path):
     start = time.monotonic()
     with (
         meanwhile(database, lambda connection, pid: connection.execute("SELECT pg_terminate_backend(%s)", [pid])),
-        pytest.raises(SourceError, match=r"cannot read the PostgreSQL table 'slow' \(AdminShutdown\)\. The server cannot be reached, or has gone\.") as told,
+        pytest.raises(SourceError, match=r"cannot read the PostgreSQL table 'slow' \(AdminShutdown\)\. The server cannot be reached, or has gone\.") as refused,
     ):  # fmt: skip
         people.release(plan, ledger=ledger)
     assert time.monotonic() - start < 600  # of 900 seconds
-    assert "charged" in str(told.value)
+    assert "charged" in str(refused.value)
     assert [entry["state"] for entry in ledger.history()] == ["failed"]
     assert ledger.remaining(people).levels == (0.25,) and ledger.verify().problems == ()
     run(database, "UPDATE pace SET seconds = 0")
@@ -855,16 +872,16 @@ def test_a_query_that_the_server_stops(database, slow):
 def test_threads_ask_at_once(edges):
     here = accord.table(edges[0], epsilon="e")
     wanted = {name: integers(here, QUERIES[name]) for name in ("mean", "sum", "count where", "edges")}
-    found = {}
+    by_thread = {}
     threads = [
-        threading.Thread(target=lambda n=name: found.update({n: integers(here, QUERIES[n])}))
+        threading.Thread(target=lambda n=name: by_thread.update({n: integers(here, QUERIES[n])}))
         for name in wanted
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == wanted
+    assert by_thread == wanted
 
 
 # --- the ledger -------------------------------------------------------------------------------------------------------------
@@ -897,8 +914,8 @@ def test_people_are_the_same_in_every_engine(database, kind):
         person = people.reader.engine.dialect.person(
             people.reader.engine.dialect.identity("u", kind), "u", kind, SECRET
         )
-        found = people.reader.engine.fetch(f"SELECT {person} AS person FROM {people.reader.engine.source}")
-        hashes.append(sorted(found["person"].tolist()))
+        fetched = people.reader.engine.fetch(f"SELECT {person} AS person FROM {people.reader.engine.source}")
+        hashes.append(sorted(fetched["person"].tolist()))
     assert hashes[0] == hashes[1]
     assert all(0 <= x < 2**63 for x in hashes[0])
     here, there = (
@@ -1026,13 +1043,17 @@ def test_what_is_known_beforehand_cannot_fail_either(database):
     for user in (None, "u"):
         people = accord.table(at(database, "fixed"), epsilon="e", user=user)
         for query, cell in (
-            (accord.mean("n", bounds=(0, 100), step=1), 50),
+            (accord.mean("n", bounds=(0, 100), step=1, missing="middle"), 50),
             (accord.mean("v", bounds=(0, 10**90), step=10**88), 0),
             (accord.count(where="d > '2020-01-01' AND t > '2020-01-01' AND n IS NULL AND v > 0"), 1),
         ):
             assert list(people.reader.summary(query).rows()) == [[1, cell]]
-        assert people.reader.summary(accord.median("d", bounds=DATES)).output.tolist() == [30]
-        assert people.reader.summary(accord.median("t", bounds=DATES)).output.tolist() == [30]
+        assert people.reader.summary(accord.median("d", bounds=DATES, missing="middle")).output.tolist() == [
+            30
+        ]
+        assert people.reader.summary(accord.median("t", bounds=DATES, missing="middle")).output.tolist() == [
+            30
+        ]
         empty = accord.table(
             at(database, "nobody"), epsilon="e", user=user, neighbors="add-remove", roster=ROSTER
         )

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 import accord
 from accord.cli import main
-from accord.errors import QueryError
+from accord.errors import PlanError, QueryError
 from accord.release.receipt import to_json
 
 ALPHA = 1e-9
@@ -36,13 +36,30 @@ def people(values, levels=5.0):
 @pytest.mark.parametrize("mechanism", CHOOSING)
 def test_a_constant_column_gives_the_constant(mechanism):
     table = people(np.full(200, 37.0), np.tile([60.0, 80.0], 100))
-    assert table.release(accord.median("x", bounds=(0, 100), step=1), mechanism).value == 37.0
+    query = accord.median("x", bounds=(0, 100), step=1, missing="none")
+    assert table.release(query, mechanism).value == 37.0
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+def test_people_are_counted_at_their_points_of_a_fine_grid(neighbors):
+    """Where who is there is private, those whose level is not in the roster are at none."""
+    levels = [2.0, 1.0, 1.0, 2.0, 1.0] if neighbors == "replace" else [2.0, 1.0, 1.0, 7.0, nan]
+    roster = {"roster": accord.Spec.from_groups({1.0: 4, 2.0: 9})} if neighbors == "add-remove" else {}
+    columns = {"x": [3.0, 1000.0, 3.0, 8.0, 3.0], "e": levels}
+    table = accord.table(columns, epsilon="e", neighbors=neighbors, **roster)
+    summary = table.reader.summary(accord.median("x", bounds=(0, 1000), step=1))
+    expected = {"replace": {(0, 3): 2, (0, 1000): 1, (1, 3): 1, (1, 8): 1}}.get(
+        neighbors, {(0, 3): 1, (0, 1000): 1, (1, 3): 1}
+    )
+    entries = zip(*(x.tolist() for x in (summary.level, summary.output, summary.amount)), strict=True)
+    assert {(level, point): people for level, point, people in entries if people} == expected
 
 
 @pytest.mark.parametrize("ask", [accord.min, accord.max])
 def test_the_ends_of_a_constant_column(ask):
     """`pe` lands beyond everyone at one person's price (with the level 60, once in 10⁸); `rank` in at most 5 % of the cases."""
-    table, query = people(np.full(200, 37.0), np.tile([60.0, 80.0], 100)), ask("x", bounds=(0, 100), step=1)
+    table = people(np.full(200, 37.0), np.tile([60.0, 80.0], 100))
+    query = ask("x", bounds=(0, 100), step=1, missing="none")
     assert table.release(query, "pe").value == 37.0
     plan = table.plan(query, "rank")
     right = [table.release(plan).value == 37.0 for _ in range(100)]
@@ -53,9 +70,8 @@ def test_the_ends_of_a_constant_column(ask):
 def test_heavy_ties(mechanism):
     """70 % of the people at one value: it is every quantile between."""
     table = people(np.repeat([1.0, 4.0, 9.0], [150, 700, 150]), np.tile([5.0, 20.0], 500))
-    assert (
-        table.release(accord.quantile("x", [0.3, 0.5, 0.7], (0, 10), step=0.5), mechanism).value == [4.0] * 3
-    )
+    query = accord.quantile("x", [0.3, 0.5, 0.7], (0, 10), step=0.5, missing="none")
+    assert table.release(query, mechanism).value == [4.0] * 3
 
 
 def test_bounds_a_thousand_times_too_wide():
@@ -74,16 +90,18 @@ def test_bounds_a_thousand_times_too_wide():
     ("ask", "mechanism"), [(accord.median, "rank"), (accord.min, "pe"), (accord.max, "pe")]
 )
 def test_values_outside_count_as_the_nearer_bound(ask, mechanism, values, end):
-    assert people(values, 60.0).release(ask("x", bounds=(-10, 10), step=1), mechanism).value == end
+    query = ask("x", bounds=(-10, 10), step=1, missing="none")
+    assert people(values, 60.0).release(query, mechanism).value == end
 
 
 @pytest.mark.parametrize("mechanism", CHOOSING)
 def test_two_people(mechanism):
     table = people([1.0, 2.0], [0.1, 5.0])
-    assert 0 <= table.release(accord.median("x", (0, 4), step=1), mechanism).value <= 4
-    assert all(0 <= v <= 4 for v in table.release(accord.quantile("x", [0.1, 0.9], (0, 4)), mechanism).value)
+    assert 0 <= table.release(accord.median("x", (0, 4), step=1, missing="none"), mechanism).value <= 4
+    both = table.release(accord.quantile("x", [0.1, 0.9], (0, 4), missing="none"), mechanism).value
+    assert all(0 <= v <= 4 for v in both)
     if mechanism != "mix":
-        assert 0 <= table.release(accord.min("x", (0, 4)), mechanism).value <= 4
+        assert 0 <= table.release(accord.min("x", (0, 4), missing="none"), mechanism).value <= 4
 
 
 def test_negative_bounds():
@@ -98,12 +116,12 @@ def test_negative_bounds():
 
 def test_missing_values_count_as_the_middle():
     table = people([nan, inf, -inf, nan] * 100, 20.0)
-    assert table.release(accord.median("x", (0, 10), step=1)).value == 5.0
+    assert table.release(accord.median("x", (0, 10), step=1, missing="middle")).value == 5.0
     assert table.release(accord.median("x", (0, 10), step=1, missing=2)).value == 2.0
     nulls = accord.table(
         pa.table({"x": pa.array([None] * 300, pa.float64()), "e": [80.0] * 300}), epsilon="e"
     )
-    assert nulls.release(accord.max("x", (0, 10), step=1), "pe").value == 5.0
+    assert nulls.release(accord.max("x", (0, 10), step=1, missing="middle"), "pe").value == 5.0
 
 
 def test_all_public_gives_the_exact_quantiles():
@@ -115,7 +133,8 @@ def test_all_public_gives_the_exact_quantiles():
     assert table.release(accord.min("x", (-5, 1000), step=1)).value == 0.0
     assert table.release(accord.max("x", (0, 1005), step=1)).value == 1000.0
     for mechanism in CHOOSING:
-        assert table.release(accord.median("x", (0, 1000), step=1), mechanism).value == 500.0
+        query = accord.median("x", (0, 1000), step=1, missing="none")
+        assert table.release(query, mechanism).value == 500.0
 
 
 def test_several_quantiles_never_cross():
@@ -129,19 +148,21 @@ def test_several_quantiles_never_cross():
 def test_ten_thousand_levels(mechanism):
     random = np.random.default_rng(2)
     table = people(random.normal(size=10_000), (1 + random.permutation(10_000)) / 10_000)
-    assert -5 <= table.release(accord.median("x", (-5, 5)), mechanism).value <= 5
+    assert -5 <= table.release(accord.median("x", (-5, 5), missing="none"), mechanism).value <= 5
 
 
 def test_mix_refuses_ten_thousand_levels():
     spec = accord.Spec.of(np.arange(1, 10_001) / 10_000)
-    mix = next(c for c in accord.plan(spec, accord.median("x", (-5, 5))).candidates if c.mechanism == "mix")
+    plan = accord.plan(spec, accord.median("x", (-5, 5), missing="none"))
+    mix = next(c for c in plan.candidates if c.mechanism == "mix")
     assert mix.rmse is None and "10000 levels" in mix.note
 
 
 @pytest.mark.parametrize("mechanism", CHOOSING)
 def test_a_million_points(mechanism):
     table = people(np.random.default_rng(3).uniform(0, 1, 5_000), np.tile([0.1, 1.0], 2_500))
-    assert abs(table.release(accord.median("x", (0, 1), step=1e-6), mechanism).value - 0.5) < 0.3
+    query = accord.median("x", (0, 1), step=1e-6, missing="none")
+    assert abs(table.release(query, mechanism).value - 0.5) < 0.3
 
 
 # ---- kinds of columns ------------------------------------------------------------------------------------------------
@@ -178,14 +199,16 @@ def test_integers_dates_and_timestamps(source, tmp_path):
         and abs(early - MOMENTS[150]) <= 4 * hour
         and abs(late - MOMENTS[450]) <= 4 * hour
     )
-    first = table.release(accord.min("day", bounds=(DAY(1960, 1, 1), DAY(2020, 1, 1))), "pe").value
+    earliest = accord.min("day", bounds=(DAY(1960, 1, 1), DAY(2020, 1, 1)), missing="none")
+    first = table.release(earliest, "pe").value
     assert type(first) is DAY and first == DAYS[0]
 
 
 def test_missing_dates_count_as_the_middle():
     column = pa.array([None] * 300, pa.date32())
     table = accord.table(pa.table({"day": column, "e": [20.0] * 300}), epsilon="e")
-    assert table.release(accord.median("day", (DAY(2020, 1, 1), DAY(2020, 1, 31)))).value == DAY(2020, 1, 16)
+    query = accord.median("day", (DAY(2020, 1, 1), DAY(2020, 1, 31)), missing="none")
+    assert table.release(query).value == DAY(2020, 1, 16)
 
 
 def test_columns_of_another_kind_are_refused():
@@ -224,7 +247,7 @@ def test_bad_p_is_refused(p, words):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "how", "words"),
+    ("bounds", "options", "words"),
     [
         ((0, DAY(2020, 1, 1)), {}, "are of two kinds"),
         ((DAY(2020, 1, 1), MOMENT(2020, 2, 1)), {}, "are of two kinds"),
@@ -235,7 +258,7 @@ def test_bad_p_is_refused(p, words):
         ),
         ((DAY(2020, 2, 1), DAY(2020, 1, 1)), {}, "reversed"),
         ((DAY(2020, 1, 1), DAY(2020, 1, 1)), {}, "equal"),
-        (("2020-01-01", "2020-02-01"), {}, "must be a finite number"),
+        (("2020-01-01", "20200201"), {}, "a bound is '20200201'. A text is a date such as '2026-01-31'"),
         ((0, 10), {"step": 3}, "step=3 does not fit"),
         ((0, 10), {"step": -1}, "does not fit"),
         ((0, 10), {"step": 1e-6}, "does not fit"),
@@ -246,9 +269,9 @@ def test_bad_p_is_refused(p, words):
     ],
 )
 @pytest.mark.parametrize("ask", [accord.median, accord.min, accord.max])
-def test_bad_bounds_and_steps_are_refused(ask, bounds, how, words):
+def test_bad_bounds_and_steps_are_refused(ask, bounds, options, words):
     with pytest.raises(QueryError, match=words):
-        ask("x", bounds, **how)
+        ask("x", bounds, **options)
 
 
 # ---- intervals and receipts ------------------------------------------------------------------------------------------
@@ -265,7 +288,7 @@ def test_intervals_hold(ask, ps):
     """The percentiles at which the answer lies overlap the interval: a coverage of at least 95 % is not rejected at α = 1e-9."""
     path = str(files("accord.data") / "people.parquet")
     data = duckdb.execute("SELECT income, age, epsilon FROM read_parquet($1)", [path]).fetchnumpy()
-    query, shuffle, runs, held = ask(), np.random.default_rng(13), 150, 0
+    query, shuffle, runs, covered = ask(), np.random.default_rng(13), 150, 0
     values = np.clip(np.asarray(data[query.column], dtype=float), float(query.low), float(query.high))
     con = duckdb.connect()
     for _ in range(runs):
@@ -279,20 +302,24 @@ def test_intervals_hold(ask, ps):
             answers, intervals if isinstance(intervals, list) else [intervals], strict=True
         ):
             half = float(query.step) / 2
-            held += 100 * (here <= value + half).mean() >= low and 100 * (here < value - half).mean() <= high
-    assert binomtest(int(held), runs * len(ps), 0.95, alternative="less").pvalue > ALPHA
-    assert held / (runs * len(ps)) >= 0.95
+            covered += (
+                100 * (here <= value + half).mean() >= low and 100 * (here < value - half).mean() <= high
+            )
+    assert binomtest(int(covered), runs * len(ps), 0.95, alternative="less").pvalue > ALPHA
+    assert covered / (runs * len(ps)) >= 0.95
 
 
 def test_receipts_of_dates_and_lists():
     table = accord.table(pa.table({"day": DAYS, "moment": MOMENTS, "e": [5.0] * N}), epsilon="e")
     bounds = (DAY(1960, 1, 1), DAY(2020, 1, 1))
-    one = json.loads(to_json(table.release(accord.median("day", bounds)).receipt()))
+    receipt = json.loads(to_json(table.release(accord.median("day", bounds)).receipt()))
     assert (
-        DAY.fromisoformat(one["value"]) and one["unit"] == "percentile points" and one["query"]["p"] == "0.5"
+        DAY.fromisoformat(receipt["value"])
+        and receipt["unit"] == "percentile points"
+        and receipt["query"]["p"] == "0.5"
     )
-    assert one["query"]["bounds"] == ["1960-01-01", "2020-01-01"]
-    low, high = one["interval"]["bounds"]
+    assert receipt["query"]["bounds"] == ["1960-01-01", "2020-01-01"]
+    low, high = receipt["interval"]["bounds"]
     assert 0 <= low < 50 < high <= 100
     several = json.loads(to_json(table.release(accord.quantile("day", [0.9, 0.1], bounds)).receipt()))
     assert several["query"]["p"] == ["0.1", "0.9"] and several["value"] == sorted(several["value"])
@@ -323,35 +350,37 @@ def run(*words, code=0):
 
 
 def test_command_line_numbers(path):
-    how = ["k", "--bounds", "0", "1000", "--step", "1", "--epsilon", "e", "--json"]
-    assert abs(json.loads(run("release", path, "median", *how).stdout)["value"] - 300) < 20
-    low, high = json.loads(run("release", path, "quantile", *how, "--p", "0.1,0.9").stdout)["value"]
+    options = ["k", "--bounds", "0", "1000", "--step", "1", "--epsilon", "e", "--json"]
+    assert abs(json.loads(run("release", path, "median", *options).stdout)["value"] - 300) < 20
+    low, high = json.loads(run("release", path, "quantile", *options, "--p", "0.1,0.9").stdout)["value"]
     assert abs(low - 60) < 20 and abs(high - 540) < 20
     assert isinstance(
-        json.loads(run("release", path, "quantile", *how, "--p", "0.25").stdout)["value"], float
+        json.loads(run("release", path, "quantile", *options, "--p", "0.25").stdout)["value"], float
     )
-    assert json.loads(run("release", path, "min", *how).stdout)["value"] < 30
-    assert json.loads(run("release", path, "max", *how).stdout)["value"] > 560
+    assert json.loads(run("release", path, "min", *options).stdout)["value"] < 30
+    assert json.loads(run("release", path, "max", *options).stdout)["value"] > 560
 
 
 def test_command_line_dates(path):
-    how = ["day", "--bounds", "1960-01-01", "2020-01-01", "--epsilon", "e"]
+    options = ["day", "--bounds", "1960-01-01", "2020-01-01", "--epsilon", "e"]
     for statistic in ("median", "min", "max"):
-        assert DAY.fromisoformat(json.loads(run("release", path, statistic, *how, "--json").stdout)["value"])
-    value = json.loads(run("release", path, "quantile", *how, "--p", "0.1,0.9", "--json").stdout)["value"]
+        assert DAY.fromisoformat(
+            json.loads(run("release", path, statistic, *options, "--json").stdout)["value"]
+        )
+    value = json.loads(run("release", path, "quantile", *options, "--p", "0.1,0.9", "--json").stdout)["value"]
     assert value == sorted(value) and abs(DAY.fromisoformat(value[0]) - DAYS[60]) < datetime.timedelta(
         days=600
     )
     moment = ["moment", "--bounds", "2020-01-01T00:00", "2021-01-01T00:00", "--epsilon", "e", "--json"]
     assert MOMENT.fromisoformat(json.loads(run("release", path, "median", *moment).stdout)["value"])
     for command in ("plan", "release"):
-        shown = run(command, path, "median", *how).stdout
-        assert "percentile points" in shown and "median of day" in shown
+        output = run(command, path, "median", *options).stdout
+        assert "percentile points" in output and "median of day" in output
 
 
 def test_command_line_refusals(path):
     assert (
-        "Ask for accord.min"
+        "Ask for min."
         in run("plan", path, "quantile", "k", "--bounds", 0, 9, "--p", 0, "--epsilon", "e", code=1).stderr
     )
     assert (
@@ -367,3 +396,46 @@ def test_command_line_refusals(path):
             "plan", path, "quantile", "k", "--bounds", 0, 9, "--p", "half", "--epsilon", "e", code=1
         ).stderr
     )
+
+
+def test_an_interval_in_values_on_the_command_line(path):
+    words = ("release", path, "median", "k", "--bounds", 0, 9, "--step", 1, "--epsilon", 50)
+    assert (
+        "the interval in values: not available from one draw (ask for interval='values', or --interval values)"
+        in run(*words).stdout
+    )
+    text = run(*words, "--interval", "values").stdout
+    assert "95 % between the values " in text and "for an interval in values two more points" in text
+    receipt = json.loads(run(*words, "--interval", "values", "--json").stdout)
+    low, high = receipt["interval"]["values"]
+    assert 0 <= low <= high <= 9 and receipt["interval"]["unit"] == "percentile points"
+    assert receipt["query"]["interval"] == "values"
+    assert (
+        "--interval has no meaning for min"
+        in run(*words[:2], "min", *words[3:], "--interval", "values", code=2).stderr
+    )
+
+
+def test_no_other_interval_is_offered():
+    with pytest.raises(
+        QueryError, match=r"interval='percentiles' is not offered\. A quantile has an interval in percentiles"
+    ):
+        accord.median("x", (0, 1), interval="percentiles")
+
+
+@pytest.mark.parametrize("mechanism", ["mix", "pe", "sample"])
+def test_others_have_no_interval_in_values(mechanism):
+    with pytest.raises(
+        PlanError, match=r"has no interval in values\. Use one of minimum, threshold, rank, or 'auto'\."
+    ):
+        asked = accord.median("x", (0, 1), missing="none", interval="values")
+        accord.plan(accord.Spec.from_groups({1.0: 100}), asked, mechanism)
+
+
+def test_a_minimum_of_a_private_part_says_for_whom_it_is_planned():
+    """A tenth of the people are fewer than were planned for: then an answer beyond everyone is not so rare."""
+    spec, ask = accord.Spec.from_groups({1.0: 2_000}), accord.min
+    note = accord.plan(spec, ask("x", (0, 1), missing="none"), "rank").calibration.note
+    assert note.endswith(", beyond everyone at most once in 20")
+    note = accord.plan(spec, ask("x", (0, 1), where="x > 0.5"), "rank").calibration.note
+    assert note.endswith(", beyond everyone at most once in 20 if all are there")

@@ -74,7 +74,7 @@ SPARK = "e double, tier string, u string, n bigint, {} double, {} string, b bool
 
 def rows():
     chance = random.Random(20261116)
-    made = []
+    people = []
     for k in range(240):
         person = chance.randrange(70)
         day = datetime.date(1969, 12, 30) + datetime.timedelta(
@@ -83,7 +83,7 @@ def rows():
         moment = EPOCH + datetime.timedelta(
             microseconds=chance.choice([-1, 0, 1, 86399999999, -86400000001, 10**15 + 7, 123456789123])
         )
-        made.append((
+        people.append((
             chance.choice([0.1, 1.0, inf, 2.5, 0.0, 1e-9]),
             chance.choice(["strict", "it's", "public", None]),
             f"person {person}",
@@ -97,7 +97,7 @@ def rows():
             chance.choice([Decimal("1.500"), Decimal("-0.001"), Decimal("123456789.125"), None]),
             chance.choice([0.1, 2.5, nan, None]),
         ))  # fmt: skip
-    return made
+    return people
 
 
 ROWS = rows()
@@ -115,9 +115,9 @@ def frame(session):
     """In another order, over several partitions."""
     shuffled = random.Random(1).sample(ROWS, len(ROWS))
     names = ["`" + name.replace("`", "``") + "`" for name in (NASTY, DOTTED)]
-    made = session.createDataFrame(shuffled, SPARK.format(*names)).repartition(3).cache()
-    made.count()
-    return made
+    created = session.createDataFrame(shuffled, SPARK.format(*names)).repartition(3).cache()
+    created.count()
+    return created
 
 
 GRID = {"bounds": (-64, 64), "step": 0.25}
@@ -135,6 +135,18 @@ QUERIES = {
     "edges": lambda **of: accord.histogram(NASTY, edges=[-1, 0, 2.5, 32], missing="unknown", **of),
     "categories": lambda **of: accord.histogram(DOTTED, categories=KEYS, **of),
     "numbers as categories": lambda **of: accord.histogram(NASTY, categories=[0, 2.5], missing="other", **of),
+    "with and without a number": lambda **of: accord.statistics.reporting_missing(
+        accord.mean(NASTY, (0, 32), **of), 0.1
+    ).queries[1],
+    "edges of days": lambda **of: accord.histogram(
+        "d", edges=["1969-12-31", "1970-01-01", "1970-01-02"], **of
+    ),
+    "edges of days of moments": lambda **of: accord.histogram(
+        "t", edges=["1969-12-31", "1970-01-01", "1970-01-02"], **of
+    ),
+    "edges of moments": lambda **of: accord.histogram(
+        "t", edges=["1969-12-31 12:00", "1970-01-01 00:00:00.5", "1970-01-02 00:00"], missing="unknown", **of
+    ),
     "days as categories": lambda **of: accord.histogram("d", categories=["1969-12-31", "1970-01-01"], **of),
     "quantiles": lambda **of: accord.quantile(NASTY, [0.1, 0.9], **GRID, **of),
     "median": lambda **of: accord.median(NASTY, bounds=(0, 32), **of),
@@ -148,7 +160,7 @@ QUERIES = {
     ),
 }
 WHERE = (
-    f"\"{NASTY.replace(chr(34), chr(34) * 2)}\" >= -1 AND NOT \"{DOTTED}\" IN ('it''s', 'two\nlines', 'back\\slash\\n') OR b = TRUE AND big IS NULL "
+    f"\"{NASTY.replace(chr(34), chr(34) * 2)}\" >= -1 AND NOT \"{DOTTED}\" IN ('it''s', 'two\nlines', 'back\\slash\\n') OR b AND big IS NULL "
     "OR t < '1970-01-01' AND t >= '1969-12-30 23:59:59.999999' OR d <> '1970-01-01' AND money > 1.4"
 )
 PARTS = {
@@ -175,10 +187,10 @@ def summaries(people, query, **options):
 def asked(part, user):
     """Every statistic, as many as have a meaning."""
     of = PARTS[part]
-    made = {name: build(**of) for name, build in QUERIES.items()}
+    queries = {name: build(**of) for name, build in QUERIES.items()}
     if user:
-        made["rows"] = accord.rows(max=4, **of)
-    return made
+        queries["rows"] = accord.rows(max=4, **of)
+    return queries
 
 
 FEW = ("mean", "large", "edges", "categories", "quantiles", "regression", "rows")
@@ -315,7 +327,7 @@ def test_people_have_the_same_hash_everywhere(session, setting, ansi):
         session.createDataFrame(list(zip(range(longest), *columns.values(), strict=True)), schema),
         epsilon=1.0,
     )
-    found = []
+    hashed_by = []
     for people in (ours, theirs):
         sql = people.reader.engine.dialect
         kinds = people.reader.engine.columns
@@ -327,10 +339,16 @@ def test_people_have_the_same_hash_everywhere(session, setting, ansi):
             f"SELECT {sql.column('k')} AS k, {hashed} FROM {people.reader.engine.source}"
         )
         order = np.argsort(result.pop("k"))
-        found.append({name: values[order].tolist() for name, values in result.items()})
-    assert found[0] == found[1]
-    hashes = dict(zip(columns["text"], found[0]["text"], strict=True))
-    assert hashes["7"] == hashes[" 7\t"] == hashes["7.00"] == found[0]["whole"][0] == found[0]["double"][0]
+        hashed_by.append({name: values[order].tolist() for name, values in result.items()})
+    assert hashed_by[0] == hashed_by[1]
+    hashes = dict(zip(columns["text"], hashed_by[0]["text"], strict=True))
+    assert (
+        hashes["7"]
+        == hashes[" 7\t"]
+        == hashes["7.00"]
+        == hashed_by[0]["whole"][0]
+        == hashed_by[0]["double"][0]
+    )
     assert hashes["é"] == hashes["e\u0301"]
 
 
@@ -428,8 +446,8 @@ def test_the_loss_of_an_executor_changes_no_answer(session):
 
     timer = threading.Timer(1.5, kill)
     timer.start()
-    found = summaries(people, accord.sum("x", bounds=(0, 400), step=1))
-    assert killed and found == [([400], 2, [[400, 400 * 399 // 2]])]
+    summed = summaries(people, accord.sum("x", bounds=(0, 400), step=1))
+    assert killed and summed == [([400], 2, [[400, 400 * 399 // 2]])]
 
 
 def test_an_error_says_nothing_of_the_data(session, setting, capfd):
@@ -483,7 +501,7 @@ def test_tables_of_the_catalog(frame, session):
         expected = accord.table(arrow(), epsilon="e").spec()
         for name in ("people", "default.people", "spark_catalog.default.people"):
             assert accord.table(f"spark://{name}", epsilon="e").spec() == expected
-        shown = CliRunner().invoke(
+        output = CliRunner().invoke(
             main,
             [
                 "plan",
@@ -499,7 +517,7 @@ def test_tables_of_the_catalog(frame, session):
                 "u",
             ],
         )
-        assert shown.exit_code == 0, shown.output
+        assert output.exit_code == 0, output.output
     finally:
         session.sql("DROP TABLE people")
     for name in ("people", "host:7077", "people; DROP TABLE x"):
@@ -553,12 +571,12 @@ def test_a_session_of_accords_own(tmp_path):
     """Without a JAVA_HOME, and without a session: files by Spark's own name for them. Only the result is on stdout."""
     pq.write_table(arrow().select(["e", "n"]), tmp_path / "people.parquet")
     source = f"spark://parquet.`{tmp_path / 'people.parquet'}`"
-    told = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
-    told["PYTHONPATH"] = str(Path(accord.__file__).parents[1])
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment["PYTHONPATH"] = str(Path(accord.__file__).parents[1])
     call = [sys.executable, "-m", "accord.cli", "plan", source, "mean", "n", "--bounds", "0", "70", "--epsilon", "e", "--json"]  # fmt: skip
-    made = subprocess.run(call, capture_output=True, text=True, check=True, cwd=tmp_path, env=told)
+    process = subprocess.run(call, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
     expected = accord.table(arrow(), epsilon="e").plan(accord.mean("n", bounds=(0, 70)))
-    assert json.loads(made.stdout)["mechanism"] == expected.mechanism
+    assert json.loads(process.stdout)["mechanism"] == expected.mechanism
 
 
 def test_rows_stay_in_spark(session):

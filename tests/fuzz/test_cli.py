@@ -190,7 +190,7 @@ def test_a_malformed_file_is_refused_or_read(tmp_path, name):
 
 
 ADDRESSES = (
-    "", ".", "..", "../..", "/", "~", "nowhere", "nowhere.csv", "no/where.parquet", "*.nothing", "[", "[!", "people.parquet/x", "people.parquet\n", "/dev/null", "/proc/self/mem",
+    "", "..", "../..", "/", "~", "nowhere", "nowhere.csv", "no/where.parquet", "*.nothing", "[", "[!", "people.parquet/x", "people.parquet\n", "/dev/null", "/proc/self/mem",
     "file:people.parquet", "file:///people.parquet", "http://localhost:1/people.parquet", "https://localhost:1/people.csv", "s3://bucket/people.parquet", "gs://b/p.csv", "sqlite:people.db",
     "duckdb:", "jdbc:postgresql://x", "people.parquet?table=people", "x" * 5_000 + ".csv", "x/" * 3_000 + "y.csv", "\udcff.csv", "🦆.csv",
     "postgresql://", "postgresql://[", "postgresql:///", "postgresql://h:p@[/x?table=a", "postgresql://localhost:1/x", "postgresql://localhost:1/x?table=", "postgresql://localhost:1/x?table=people",
@@ -254,8 +254,15 @@ OPTIONS = {
     "--on": st.one_of(st.sampled_from(["z=0..7", "text=a|b", "flag=true|false", "z=0..7,text=a|b", "z", "z=7..0", "x=0..1", "z=0..7,z=0..7", "=0..1", "z=..", "text=|"]), free),
     "--edges": st.one_of(st.sampled_from(["0,1,2", "2,1,0", "0,1", "0,nan,1"]), free),
     "--categories": st.one_of(st.sampled_from(["a,b", "a,a", "true,false", "1,2"]), free),
-    "--max": whole_numbers,
-    "--std": free, "--step": free, "--missing": st.one_of(st.just("exclude"), free),
+    "--max": whole_numbers, "--at-most": whole_numbers,
+    "--std": free, "--step": st.one_of(st.sampled_from(["1", "1 day"]), free), "--missing": st.one_of(st.sampled_from(["exclude", "none", "middle"]), free),
+    "--report-missing": st.one_of(st.sampled_from(["0.1", "1", "0"]), free),
+    "--per-person": st.one_of(st.sampled_from(["mean", "sum", "min", "max"]), free),
+    "--interval": st.one_of(st.just("values"), free),
+    "--csv": st.one_of(st.sampled_from(["decimal=,", "dates=%d.%m.%Y", "encoding=latin-1", "nothing=1", "decimal="]), free),
+    "--consent": st.sampled_from(["people.parquet", "no.csv", "", ".", "postgresql://[", "\udcff.csv"]),
+    "--as-of": st.one_of(st.just("2026-01-31"), free),
+    "--valid-from": st.one_of(st.sampled_from(["day", "x"]), free),
     "--where": conditions,
     "--by": st.one_of(st.sampled_from(["text", "flag", "z", "who", "level", "nothing"]), free),
     "--keys": st.one_of(st.sampled_from(["a,b", "true,false", "1,2", "a,a"]), free),
@@ -288,7 +295,9 @@ def needed(statistic):
     ]
 
 
-OWN = {one.name: [f"--{option}" for option in one.options if option != "column"] for one in ALL}
+OWN = {
+    one.name: ["--" + option.replace("_", "-") for option in one.options if option != "column"] for one in ALL
+}
 ANY = sorted(set(OPTIONS) - {option for options in OWN.values() for option in options})
 
 
@@ -342,7 +351,7 @@ def test_any_words(folder, words):
 
 @pytest.mark.slow
 @given(commands())
-@settings(patient, max_examples=1_000)
+@settings(patient, max_examples=400)
 def test_any_words_many_times(folder, words):
     commanded(words)
 

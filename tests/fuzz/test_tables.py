@@ -119,7 +119,7 @@ def test_a_release_or_a_refusal_while_planning(rows, named, asked, how, way, use
 
 @pytest.mark.slow
 @given(tables(st.one_of(wishes, wishes, no_wishes)), named, asked, options, ways_in, st.booleans())
-@settings(patient, max_examples=1_000)
+@settings(patient, max_examples=400)
 def test_a_release_or_a_refusal_while_planning_many_times(rows, named, asked, how, way, user):
     tried(rows, named, asked, how, way, user)
 

@@ -24,7 +24,7 @@ from noises import SEEDED
 import accord
 from accord.cli import main
 from accord.errors import AccordError, BudgetError, QueryError
-from accord.lab.audit import offered
+from accord.lab.audit import examples, offered
 
 HERE = Path(__file__).parent
 WRITE = "ACCORD_WRITE_GOLDEN" in os.environ
@@ -153,11 +153,11 @@ SPEC = accord.Spec.from_groups({0.1: 500, 1.0: 300, inf: 20, 0: 7})
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 def test_plans(neighbors):
     found = {}
-    for name, ask in offered.QUESTIONS.items():
+    for name, ask in examples.QUESTIONS.items():
         for modifier in ("none", "where", "by"):
             if name == "algorithm":
                 continue
-            asked = ask(offered.SCALE, **offered.MODIFIERS[modifier].of)
+            asked = ask(examples.SCALE, **examples.MODIFIERS[modifier].of)
             found[f"{name}, {modifier}"] = timeless(accord.plan(SPEC, asked, neighbors=neighbors).describe())
     agree(f"plans-{neighbors}.txt", found)
 
@@ -180,16 +180,16 @@ def people(first=120, **how):
 
 def test_receipts():
     found = {}
-    for name, ask in offered.QUESTIONS.items():
+    for name, ask in examples.QUESTIONS.items():
         for modifier in ("none", "by", "public by"):
             if name in ("algorithm", "workload") and modifier == "public by":
                 continue
-            words = {} if name == "algorithm" else offered.MODIFIERS[modifier].of
-            asked = ask(offered.SCALE, **words)
+            words = {} if name == "algorithm" else examples.MODIFIERS[modifier].of
+            asked = ask(examples.SCALE, **words)
             SEEDED.seed(f"{name}, {modifier}")
             mechanism = "sample" if name == "algorithm" else "auto"
             if name == "algorithm":
-                made = accord.sample(asked.run, people(), columns=["x"], rows="numpy").receipt() | {
+                made = accord.sample(asked.function, people(), columns=["x"], rows="numpy").receipt() | {
                     "value": "…"
                 }
             else:
@@ -204,7 +204,7 @@ def test_texts():
         for modifier in ("none", "by"):
             if name == "workload" and modifier == "by":
                 continue
-            asked = offered.QUESTIONS[name](offered.SCALE, **offered.MODIFIERS[modifier].of)
+            asked = examples.QUESTIONS[name](examples.SCALE, **examples.MODIFIERS[modifier].of)
             SEEDED.seed(f"{name}, {modifier}")
             table = people()
             lines += [f"==== {name}, {modifier}\n", str(table.plan(asked)), "", str(table.release(asked)), ""]
@@ -312,9 +312,9 @@ def test_json_of_the_command_line():
 def replayed(cell, folder):
     """An offered combination, with the noise that its name stands for."""
     SEEDED.seed(name_of(cell))
-    shown = offered.example(cell)
+    shown = offered.example_of(cell)
     ledger = None if shown.ledger == "none" else accord.Ledger(folder / f"{next(NUMBERS)}.db", key=KEY)
-    return outcome(offered.released(shown, offered.opened(shown), ledger))
+    return outcome(examples.released(shown, examples.opened(shown), ledger))
 
 
 def name_of(cell):
@@ -337,10 +337,10 @@ def outcome(made):
 
 
 def cells(statistic):
-    return [cell for cell in offered.cells(statistic=statistic, engine="duckdb") if cell.offered]
+    return [cell for cell in offered.combinations(statistic=statistic, engine="duckdb") if cell.offered]
 
 
-@pytest.mark.parametrize("statistic", offered.QUESTIONS)
+@pytest.mark.parametrize("statistic", examples.QUESTIONS)
 def test_some_releases_are_as_they_were(statistic, tmp_path):
     """Every so many-th; each statistic starts at another."""
     path = HERE / "releases" / f"{statistic.replace(' ', '-')}.txt"
@@ -350,12 +350,12 @@ def test_some_releases_are_as_they_were(statistic, tmp_path):
         path.write_text("\n".join(entry(key, every[key]) for key in every) + "\n", encoding="utf-8")
     golden = read(path)
     assert list(golden) == [name_of(cell) for cell in cells(statistic)]
-    start = list(offered.QUESTIONS).index(statistic) % min(EVERY, len(golden))
+    start = list(examples.QUESTIONS).index(statistic) % min(EVERY, len(golden))
     same(cells(statistic)[start::EVERY], golden, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("statistic", offered.QUESTIONS)
+@pytest.mark.parametrize("statistic", examples.QUESTIONS)
 def test_all_releases_are_as_they_were(statistic, tmp_path):
     same(cells(statistic), read(HERE / "releases" / f"{statistic.replace(' ', '-')}.txt"), tmp_path)
 

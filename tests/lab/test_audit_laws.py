@@ -10,17 +10,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from accord.lab.audit import source
-from accord.lab.audit.empirical import apart, highest, log_ratio, lowest, numbers
-from accord.lab.audit.laws import SURE, Added, Chosen, Law, Leak, Tap, Words, frozen, law, loss
+from accord.lab.audit import noise_decisions, noise_source
+from accord.lab.audit.empirical import (
+    log_ratio,
+    loss_lower_bound,
+    numbers,
+    probability_at_least,
+    probability_at_most,
+)
+from accord.lab.audit.release_laws import (
+    SURE,
+    Added,
+    Chosen,
+    FixedWords,
+    Law,
+    Leak,
+    RecordingNoise,
+    law,
+    law_if_all_are_kept,
+    loss,
+)
 
-# ---- laws --------------------------------------------------------------------------------------------------------------
+# ---- laws --------------------------------------------------------------------------------------------------
 
 
-def density(one, at):
+def density(law, at):
     """The probability of an outcome up to a constant, by its definition."""
     total = 0.0
-    for weight, draws in zip(one.weights, one.parts, strict=True):
+    for weight, draws in zip(law.weights, law.branches, strict=True):
         each = weight
         for draw, z in zip(draws, at, strict=True):
             if isinstance(draw, Added):
@@ -31,9 +48,9 @@ def density(one, at):
     return total
 
 
-def by_brute_force(one, other):
-    ranges = [range(-40, 41) if isinstance(d, Added) else range(len(d.scores)) for d in one.parts[0]]
-    return max(abs(log(density(one, at) / density(other, at))) for at in product(*ranges))
+def by_brute_force(here, there):
+    ranges = [range(-40, 41) if isinstance(d, Added) else range(len(d.scores)) for d in here.branches[0]]
+    return max(abs(log(density(here, at) / density(there, at))) for at in product(*ranges))
 
 
 @st.composite
@@ -62,8 +79,8 @@ def test_a_loss_is_the_largest_log_ratio_over_all_outputs(pair):
 
 
 def test_what_is_the_same_for_all_data_is_no_loss():
-    def run(tap):
-        return 5 + tap.laplace(Fraction(3)), tap.choose(np.array([0, -2]), 2)
+    def run(noise):
+        return 5 + noise.laplace(Fraction(3)), noise.choose(np.array([0, -2]), 2)
 
     assert loss(law(run), law(run)) == 0
 
@@ -71,64 +88,65 @@ def test_what_is_the_same_for_all_data_is_no_loss():
 @pytest.mark.parametrize(
     ("run", "why"),
     [
-        (lambda x, tap: x, "moves beside the noise"),
-        (lambda x, tap: (x + tap.laplace(Fraction(1)), x), "moves beside the noise"),
-        (lambda x, tap: x + tap.laplace(Fraction(1 + x)), "depends on the data"),
-        (lambda x, tap: [1 + tap.laplace(Fraction(1)) for _ in range(x)], "depends on the data"),
-        (lambda x, tap: tap.choose(np.arange(2 + x), 1), "depends on the data"),
-        (lambda x, tap: 0.5 + tap.laplace(Fraction(1)), "not whole"),
-        (lambda x, tap: x + tap.laplace(0.5), "not a positive fraction"),
-        (lambda x, tap: (lambda z: [x + z, z + x])(tap.laplace(Fraction(1))), "one draw is added to two"),
+        (lambda x, noise: x, "moves beside the noise"),
+        (lambda x, noise: (x + noise.laplace(Fraction(1)), x), "moves beside the noise"),
+        (lambda x, noise: x + noise.laplace(Fraction(1 + x)), "depends on the data"),
+        (lambda x, noise: [1 + noise.laplace(Fraction(1)) for _ in range(x)], "depends on the data"),
+        (lambda x, noise: noise.choose(np.arange(2 + x), 1), "depends on the data"),
+        (lambda x, noise: 0.5 + noise.laplace(Fraction(1)), "not whole"),
+        (lambda x, noise: x + noise.laplace(0.5), "not a positive fraction"),
+        (lambda x, noise: (lambda z: [x + z, z + x])(noise.laplace(Fraction(1))), "one draw is added to two"),
         (
-            lambda x, tap: x + tap.laplace(Fraction(1)) > 5 or tap.choose(np.array([0, -x]), 1),
+            lambda x, noise: x + noise.laplace(Fraction(1)) > 5 or noise.choose(np.array([0, -x]), 1),
             "came out before",
         ),
-        (lambda x, tap: [x + tap.laplace(Fraction(1)) for _ in iter(int, 1)], "without end"),
-        (lambda x, tap: int(tap.keep(np.array([SURE // 2], dtype=np.uint64)).sum()), "who is kept moves"),
+        (lambda x, noise: [x + noise.laplace(Fraction(1)) for _ in iter(int, 1)], "without end"),
+        (lambda x, noise: int(noise.keep(np.array([SURE // 2], dtype=np.uint64)).sum()), "who is kept moves"),
     ],
 )
 def test_a_leak_is_told(run, why):
     with pytest.raises(Leak, match=why):
-        loss(law(lambda tap: run(1, tap)), law(lambda tap: run(2, tap)))
+        loss(law(lambda noise: run(1, noise)), law(lambda noise: run(2, noise)))
 
 
 def test_who_is_kept_is_a_mixture():
     """Of one person, with a chance of a quarter: the amplified loss of the add-remove proof."""
 
-    def run(there, tap):
-        kept = int(tap.keep(np.array([SURE // 4] * there, dtype=np.uint64)).sum())
-        return 3 * kept + tap.laplace(Fraction(3))
+    def run(there, noise):
+        kept = int(noise.keep(np.array([SURE // 4] * there, dtype=np.uint64)).sum())
+        return 3 * kept + noise.laplace(Fraction(3))
 
-    nobody, somebody = (law(lambda tap, n=n: run(n, tap)) for n in (0, 1))
-    assert len(somebody.parts) == 2 and sum(somebody.weights) == 1
+    nobody, somebody = (law(lambda noise, n=n: run(n, noise)) for n in (0, 1))
+    assert len(somebody.branches) == 2 and sum(somebody.weights) == 1
     assert loss(nobody, somebody) == pytest.approx(log(1 + (exp(1) - 1) / 4))
 
 
 def test_words_lie_right_beside_a_chance():
-    tap = Tap(kept=[True, False], rows=[10, 10, 0, SURE])
-    assert tap.words(4).tolist() == [9, 10, 0, SURE - 1]
-    assert [heads for _, heads in tap.coins] == [True, False, False, True]
-    assert Words([1, 2]).words(2) == [1, 2]
+    noise = RecordingNoise(kept=[True, False], row_chances=[10, 10, 0, SURE])
+    assert noise.words(4).tolist() == [9, 10, 0, SURE - 1]
+    assert [heads for _, heads in noise.coins] == [True, False, False, True]
+    assert FixedWords([1, 2]).words(2) == [1, 2]
 
 
-def test_frozen_keeps_everyone():
-    made, tap = frozen(
-        lambda tap: int(tap.keep(np.array([5, SURE], dtype=np.uint64)).sum()) + tap.laplace(Fraction(1))
-    )
-    assert made.parts[0][0].value == 2 and [c for c, _ in tap.coins] == [5, SURE]
+def test_one_branch_of_a_law_is_that_all_are_kept():
+    def run(noise):
+        return int(noise.keep(np.array([5, SURE], dtype=np.uint64)).sum()) + noise.laplace(Fraction(1))
+
+    one_branch, noise = law_if_all_are_kept(run)
+    assert one_branch.branches[0][0].value == 2 and [c for c, _ in noise.coins] == [5, SURE]
 
 
-# ---- bounds ------------------------------------------------------------------------------------------------------------
+# ---- bounds ------------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 400), st.data(), st.floats(1e-9, 0.4))
 def test_bounds_are_those_of_clopper_and_pearson(runs, data, alpha):
     hits = data.draw(st.integers(0, runs))
-    assert lowest(hits, runs, alpha) == pytest.approx(
+    assert probability_at_least(hits, runs, alpha) == pytest.approx(
         beta.ppf(alpha, hits, runs - hits + 1) if hits else 0, abs=1e-9
     )
     above = beta.ppf(1 - alpha, hits + 1, runs - hits) if hits < runs else 1
-    assert highest(hits, runs, alpha) == pytest.approx(above, abs=1e-9)
+    assert probability_at_most(hits, runs, alpha) == pytest.approx(above, abs=1e-9)
 
 
 def test_a_sound_release_is_rarely_said_to_lose_more():
@@ -137,7 +155,7 @@ def test_a_sound_release_is_rarely_said_to_lose_more():
     alarms = 0
     for _ in range(1_000):
         here, there = rng.laplace(0, 1, 200), rng.laplace(1, 1, 200)
-        alarms += apart(here.tolist(), there.tolist(), 0.1) > 1
+        alarms += loss_lower_bound(here.tolist(), there.tolist(), 0.1) > 1
     assert alarms <= 130
 
 
@@ -158,14 +176,14 @@ def test_a_sound_release_is_rarely_said_to_lose_more():
 )
 def test_what_can_be_seen_is_seen(here, there, least):
     rng = np.random.default_rng(2)
-    found = apart([here(rng) for _ in range(8_000)], [there(rng) for _ in range(8_000)], 1e-6)
-    assert found >= least
+    shown = loss_lower_bound([here(rng) for _ in range(8_000)], [there(rng) for _ in range(8_000)], 1e-6)
+    assert shown >= least
 
 
 def test_nothing_is_seen_where_nothing_is():
     rng = np.random.default_rng(3)
-    assert apart(rng.normal(size=1_000).tolist(), rng.normal(size=1_000).tolist(), 1e-6) <= 0
-    assert apart([1] * 500, [1] * 500, 1e-6) <= 0
+    assert loss_lower_bound(rng.normal(size=1_000).tolist(), rng.normal(size=1_000).tolist(), 1e-6) <= 0
+    assert loss_lower_bound([1] * 500, [1] * 500, 1e-6) <= 0
     assert log_ratio(0, 10, 5, 10, 0.1) == -inf
 
 
@@ -175,22 +193,20 @@ def test_numbers_of_any_answer():
     assert numbers(float("nan")) == [inf] and np.isnan(numbers(None)[0])
 
 
-# ---- the noise ---------------------------------------------------------------------------------------------------------
+# ---- the noise ---------------------------------------------------------------------------------------------
 
 
 def test_the_laplace_law_is_followed_to_the_end():
-    found, rest = source.law_of(
-        lambda given: source.Copy(given, lambda a, b: given.toss(exp(-int(a) / b))).laplace(1)
-    )
+    probabilities, rest = noise_decisions.law_of(lambda source: noise_source.noise_on(source).laplace(1))
     assert rest < 1e-6
     share = (exp(1) - 1) / (exp(1) + 1)
-    assert all(found[x] == pytest.approx(share * exp(-abs(x)), abs=1e-6) for x in range(-5, 6))
+    assert all(probabilities[x] == pytest.approx(share * exp(-abs(x)), abs=1e-6) for x in range(-5, 6))
 
 
 def test_a_uniform_integer_decides_no_more_than_it_is_asked():
-    found, rest = source.law_of(lambda given: given.randbelow(10**9) < 10**8)
-    assert rest == 0 and found == {1: pytest.approx(0.1), 0: pytest.approx(0.9)}
-    found, _ = source.law_of(lambda given: (given.randbits(2) + 1) % 3 == 0)
-    assert found == {1: 0.25, 0: 0.75}
-    found, _ = source.law_of(lambda given: [7, 8, 9][given.randbelow(3)])
-    assert found == {k: pytest.approx(1 / 3) for k in (7, 8, 9)}
+    probabilities, rest = noise_decisions.law_of(lambda source: source.randbelow(10**9) < 10**8)
+    assert rest == 0 and probabilities == {1: pytest.approx(0.1), 0: pytest.approx(0.9)}
+    probabilities, _ = noise_decisions.law_of(lambda source: (source.randbits(2) + 1) % 3 == 0)
+    assert probabilities == {1: 0.25, 0: 0.75}
+    probabilities, _ = noise_decisions.law_of(lambda source: [7, 8, 9][source.randbelow(3)])
+    assert probabilities == {k: pytest.approx(1 / 3) for k in (7, 8, 9)}

@@ -1,4 +1,7 @@
-"""The audit of the noise: its laws are followed exactly, its alarms are rarer than they say, and it sees what is kept between draws."""
+"""The audit of the noise: its laws are followed exactly, and its alarms are rarer than they say.
+
+It sees what is kept between draws.
+"""
 
 from fractions import Fraction
 from math import exp
@@ -8,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from accord.lab.audit import noise_laws, source
-from accord.lab.audit.given import Other, Recorded, law_of
+from accord.lab.audit import noise_laws, noise_source
+from accord.lab.audit.noise_decisions import Diverged, RecordedSource, law_of
 
 pytestmark = pytest.mark.operating_system
 
@@ -17,24 +20,21 @@ pytestmark = pytest.mark.operating_system
 def test_a_sound_noise_passes_with_numbers_drawn_anew():
     """False alarms: once in 10⁹ runs of this test."""
     rng = np.random.default_rng()
-    seen = [*noise_laws.losses(rng), *source.sources(rng)]
-    assert [s for s in seen if s.violated] == []
-    assert len(seen) > 50 and {s.way for s in seen} == {"exact", "replay"}
+    looks = [*noise_laws.examine(rng), *noise_source.examine(rng)]
+    assert [look for look in looks if look.violated] == []
+    assert len(looks) > 50 and {look.method for look in looks} == {"exact", "replay"}
 
 
 def test_two_audits_draw_other_scales():
-    names = [
-        [
-            name.statistic
-            for name in noise_laws.losses(np.random.default_rng(seed))
-            if "of scale" in name.statistic
-        ][:7]
-        for seed in (1, 2)
-    ]
+    def scales(seed):
+        looks = noise_laws.examine(np.random.default_rng(seed))
+        return [look.statistic for look in looks if "of scale" in look.statistic][:7]
+
+    names = scales(1), scales(2)
     assert names[0][:3] == names[1][:3] and not set(names[0][3:]) & set(names[1][3:])
 
 
-# ---- laws ------------------------------------------------------------------------------------------------------------
+# ---- laws --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -42,25 +42,25 @@ def test_two_audits_draw_other_scales():
 )
 def test_the_law_of_a_draw_is_followed_to_the_end(scale):
     """Through everything that is rejected and drawn again."""
-    law, rest = law_of(lambda given: source.following(given).laplace(scale))
+    law, rest = law_of(lambda source: noise_source.noise_on(source).laplace(scale))
     q = exp(-1 / scale)
     assert rest < 1e-6
     assert all(abs(p - (1 - q) / (1 + q) * exp(-abs(x) / scale)) <= rest + 1e-12 for x, p in law.items())
 
 
-def rejecting(given, tries):
+def rejecting(source, tries):
     """A die of three sides, from one of four; gives up after so many tries."""
     for _ in range(tries):
-        side = int(given.randbelow(4))
+        side = int(source.randbelow(4))
         if side < 3:
             return side
     return 0
 
 
-def endless(given):
+def endless(source):
     side = 3
     while side == 3:
-        side = int(given.randbelow(4))
+        side = int(source.randbelow(4))
     return side
 
 
@@ -68,16 +68,16 @@ def test_what_begins_anew_is_not_taken_for_granted():
     """A draw that counts its tries never begins anew; one that does not has its law at once."""
     law, rest = law_of(endless, runs=20)
     assert rest == 0 and law == {k: pytest.approx(1 / 3, abs=1e-12) for k in range(3)}
-    law, rest = law_of(lambda given: rejecting(given, 2))
+    law, rest = law_of(lambda source: rejecting(source, 2))
     assert rest == 0 and law == {0: pytest.approx(6 / 16), 1: pytest.approx(5 / 16), 2: pytest.approx(5 / 16)}
 
 
 def test_a_step_that_changes_nothing_yet_is_no_beginning():
     """⌊v/17⌋ of a number of heads: one more hardly ever shows."""
 
-    def heads(given):
+    def heads(source):
         v = 0
-        while given.toss(0.5):
+        while source.toss(0.5):
             v += 1
         return v // 17
 
@@ -102,38 +102,38 @@ def test_there_are_fewer_events_than_alarms_are_shared_among(monkeypatch):
     asked = []
     good = noise_laws.surprising
     monkeypatch.setattr(noise_laws, "surprising", lambda *args: asked.append(args) or good(*args))
-    assert list(noise_laws.losses(np.random.default_rng(0)))
+    assert list(noise_laws.examine(np.random.default_rng(0)))
     assert 200 < len(asked) < noise_laws.EVENTS
 
 
-# ---- the source ------------------------------------------------------------------------------------------------------
+# ---- the source --------------------------------------------------------------------------------------------
 
 
 def test_a_record_gives_the_same_again_and_nothing_else():
-    first = Recorded(Random(1))
-    given = first.randbelow(10**30), first.randbits(7), first.token_bytes(3)
-    again = Recorded(Random(2), first.record)
-    assert (again.randbelow(10**30), again.randbits(7), again.token_bytes(3)) == given
-    with pytest.raises(Other):
+    first = RecordedSource(Random(1))
+    answers = first.randbelow(10**30), first.randbits(7), first.token_bytes(3)
+    again = RecordedSource(Random(2), first.record)
+    assert (again.randbelow(10**30), again.randbits(7), again.token_bytes(3)) == answers
+    with pytest.raises(Diverged):
         again.randbits(7)
-    with pytest.raises(Other):
-        Recorded(Random(2), first.record).randbelow(10**29)
+    with pytest.raises(Diverged):
+        RecordedSource(Random(2), first.record).randbelow(10**29)
 
 
 def test_the_real_source_is_counted_byte_by_byte():
-    system = source.System()
+    system = noise_source.CountedSystem()
     assert len(system.token_bytes(24)) == 24 and system.bytes == 24
     assert 0 <= system.randbelow(1000) < 1000 and system.bytes >= 26
     assert system.randbits(9) < 512 and system.bytes >= 28
-    assert source.impostor() == ""
+    assert noise_source.problem_with_secrets() == ""
 
 
 def test_a_noise_that_fails_is_a_finding():
     def look():
         raise IndexError
 
-    (seen,) = source.or_fails("Laplace", look)
-    assert seen.violated and seen.said == "it fails (IndexError)"
+    failed = noise_source.or_failure("Laplace", look)
+    assert failed.violated and failed.evidence == "it fails (IndexError)"
 
 
 def test_a_noise_that_lets_threads_draw_one_after_the_other_is_sound():
@@ -146,4 +146,4 @@ def test_a_noise_that_lets_threads_draw_one_after_the_other_is_sound():
         with lock:
             return noise.laplace(Fraction(10))
 
-    assert source.shared(draw) == ""
+    assert noise_source.problem_with_threads(draw) == ""

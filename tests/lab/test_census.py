@@ -10,13 +10,13 @@ from noises import Fixed
 import accord
 from accord.budget import MICRO
 from accord.errors import SourceError
-from accord.lab.papers import census, functional
+from accord.lab.papers import census, cross_validation, functional, regression_twin
 from accord.lab.papers import jorgensen_regression as figure
 from accord.lab.papers.experiment import Context
-from accord.mechanisms.regression import sensitivity
 from accord.relation import REPLACE
 from accord.release.answer import answer
 from accord.statistics.encoding import Q
+from accord.statistics.moments import sensitivity
 
 N = 20_000
 
@@ -74,7 +74,7 @@ def test_codes_lie_on_the_steps_of_a_regression(coded):
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "about"),
+    ("column", "other", "about"),
     [
         ("employed", "hours_worked", 0.8),
         ("employed", "age", -0.55),
@@ -91,19 +91,19 @@ def test_codes_lie_on_the_steps_of_a_regression(coded):
         ("income", "age", 0.0),
     ],
 )
-def test_columns_go_together_as_in_a_census(coded, one, other, about):
+def test_columns_go_together_as_in_a_census(coded, column, other, about):
     names = [
         name.removesuffix("=True").removesuffix("=male") for f in coded.query.features for name in f.names
     ]
     columns = dict(zip(names, coded.x.T, strict=False)) | {"income": coded.y}
-    assert np.corrcoef(columns[one], columns[other])[0, 1] == pytest.approx(about, abs=0.1)
+    assert np.corrcoef(columns[column], columns[other])[0, 1] == pytest.approx(about, abs=0.1)
 
 
 def test_about_three_tenths_of_incomes_variance_are_explained(coded):
     omega = np.linalg.lstsq(coded.x, coded.y, rcond=None)[0]
-    left = coded.y - coded.x @ omega
-    assert 1 - left.var() / coded.y.var() == pytest.approx(0.3, abs=0.04)
-    assert sqrt((left**2).mean()) == pytest.approx(0.34, abs=0.03)
+    residuals = coded.y - coded.x @ omega
+    assert 1 - residuals.var() / coded.y.var() == pytest.approx(0.3, abs=0.04)
+    assert sqrt((residuals**2).mean()) == pytest.approx(0.34, abs=0.03)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------------------
@@ -132,29 +132,24 @@ def test_a_census_files_own_words_are_understood(tmp_path):
         "n_children_in_household": [0, 1, 2, 3, 4],
         "income": [10, 20, 30, 0, 50],
     }
-    found = census.read(write(tmp_path / "p.parquet", columns))
-    assert list(found) == [
-        "sex",
-        "marital_status",
-        "employed",
-        "n_children",
-        "income",
-    ]  # without income ≤ 0 and what is missing
-    assert found["income"].tolist() == [10, 20, 30] and found["employed"].tolist() == [True, False, False]
-    assert found["marital_status"].tolist() == ["married", "single", "divorced or widowed"]
-    assert census.coded(found).d == 6
+    people = census.read(write(tmp_path / "p.parquet", columns))
+    assert list(people) == ["sex", "marital_status", "employed", "n_children", "income"]
+    assert people["income"].tolist() == [10, 20, 30]  # nobody without an income or a marital status
+    assert people["employed"].tolist() == [True, False, False]
+    assert people["marital_status"].tolist() == ["married", "single", "divorced or widowed"]
+    assert census.coded(people).d == 6
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "message"),
     [
         ({"age": [1.0]}, "has no column 'income'"),
         ({"income": [1.0], "x": [1.0]}, "has none of the columns receives_foodstamps"),
         ({"income": [0.0, -5.0], "age": [20.0, 30.0]}, "has nobody with a positive income"),
     ],
 )
-def test_files_that_cannot_be_used(tmp_path, columns, told):
-    with pytest.raises(SourceError, match=told):
+def test_files_that_cannot_be_used(tmp_path, columns, message):
+    with pytest.raises(SourceError, match=message):
         census.read(write(tmp_path / "p.parquet", columns))
 
 
@@ -169,10 +164,10 @@ def test_sums_of_products_are_the_moments(coded):
     x, y = coded.x[:300], coded.y[:300]
     rows = functional.products(x, y)
     assert rows.dtype == np.float32
-    found, direct = functional.moments(rows.sum(axis=0, dtype=np.float64), coded.d), some_moments(x, y)
+    summed, direct = functional.moments(rows.sum(axis=0, dtype=np.float64), coded.d), some_moments(x, y)
     for name in ("xx", "yx", "yy"):
         assert np.allclose(
-            getattr(found, name), getattr(direct, name), rtol=0, atol=1e-12
+            getattr(summed, name), getattr(direct, name), rtol=0, atol=1e-12
         )  # products are exact
 
 
@@ -183,30 +178,26 @@ def test_held_out_errors_follow_from_moments(coded):
     assert np.allclose(functional.held_out(omega, some_moments(x, y)), direct)
 
 
-@pytest.mark.parametrize("kind", [{}, {"mirrored": True}, {"tight": True}])
-def test_the_functional_mechanism_without_noise_is_least_squares(coded, kind):
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_the_functional_mechanism_without_noise_is_least_squares(coded, mirrored):
     of, rng = some_moments(coded.x, coded.y), np.random.default_rng(0)
     expected = np.linalg.lstsq(coded.x, coded.y, rcond=None)[0]
-    assert np.allclose(functional.fit(of, 1e12, rng, **kind), expected, atol=1e-6)
+    assert np.allclose(functional.fit(of, 1e12, rng, mirrored), expected, atol=1e-6)
     assert np.allclose(functional.least_squares(of), expected)
-    ridge = (
-        4
-        * sqrt(2)
-        * (functional.tight_sensitivity if "tight" in kind else functional.published_sensitivity)(13)
-    )
+    ridge = 4 * sqrt(2) * (2 * 13**2 + 4 * 13)
     shrunk = np.linalg.solve(of.xx + ridge * np.eye(13), of.yx)
-    assert np.allclose(functional.fit(of, 1.0, NoNoise(), **kind), shrunk)
+    assert np.allclose(functional.fit(of, 1.0, NoNoise(), mirrored), shrunk)
 
 
 @pytest.mark.parametrize(
-    ("kind", "diagonal", "off", "linear"), [({}, 30.0, 30 / sqrt(2), 15.0), ({"mirrored": True}, 30.0, 30.0, 30.0), ({"tight": True}, 9.0, 9.0, 9.0)]
-)  # fmt: skip
-def test_the_functional_mechanisms_noise(monkeypatch, kind, diagonal, off, linear):
-    """d = 3: 2d² + 4d = 30 and d(d + 3)/2 = 9. Standard deviations are √2 times as large; 1e5 draws of a variance are sure to about 2 %."""
+    ("mirrored", "diagonal", "off", "linear"), [(False, 30.0, 30 / sqrt(2), 15.0), (True, 30.0, 30.0, 30.0)]
+)
+def test_the_functional_mechanisms_noise(monkeypatch, mirrored, diagonal, off, linear):
+    """d = 3: 2d² + 4d = 30. Standard deviations are √2 times as large; 1e5 draws of a variance are sure to about 2 %."""
     seen = []
     monkeypatch.setattr(functional, "minimise", lambda xx, yx: seen.append((xx, yx)) or yx)
     of = functional.Moments(np.zeros((100_000, 3, 3)), np.zeros((100_000, 3)), np.zeros(100_000))
-    functional.fit(of, 0.5, np.random.default_rng(0), ridge=0.0, **kind)
+    functional.fit(of, 0.5, np.random.default_rng(0), mirrored, ridge=0.0)
     ((xx, yx),) = seen
     assert (xx == np.swapaxes(xx, 1, 2)).all()
     spread = xx.std(axis=0) / sqrt(2) * 0.5
@@ -227,8 +218,11 @@ def test_weighted_sums_are_those_of_weighted_people(coded):
     levels = rng.integers(1, 101, (2, n)).astype(np.uint8)
     levels[:, 0] = 100
     folds = [slice(0, 150), slice(150, n)]
-    plans = {name: [figure.plan(coded.query, line, name) for line in levels] for name in ("affine", "sample")}
-    found = figure.weighted_sums(
+    plans = {
+        name: [regression_twin.plan_regression(coded.query, line, name) for line in levels]
+        for name in ("affine", "sample")
+    }
+    sums = cross_validation.weighted_sums(
         levels, plans, functional.products(x, y), folds, 13, np.random.default_rng(7)
     )
     chance = np.random.default_rng(7).random((2, n), dtype=np.float32)
@@ -240,16 +234,16 @@ def test_weighted_sums_are_those_of_weighted_people(coded):
             "S": inside < np.expm1(epsilon) / np.expm1(1.0),
             "S-avg": inside < np.where(epsilon < t, np.expm1(epsilon) / np.expm1(t), 1.0),
             "T": epsilon == 1,
-            "affine": plans["affine"][run].table[levels[run, fold]],
-            "sample": inside < plans["sample"][run].table[levels[run, fold]],
+            "affine": plans["affine"][run].weights[levels[run, fold]],
+            "sample": inside < plans["sample"][run].weights[levels[run, fold]],
         }
         for name, weight in weights.items():
-            of = functional.moments(found[name][run, k], 13)
+            of = functional.moments(sums[name][run, k], 13)
             assert np.allclose(of.xx, (x[fold].T * weight) @ x[fold], rtol=1e-4, atol=1e-2), name
             assert np.allclose(of.yx, (y[fold] * weight) @ x[fold], rtol=1e-4, atol=1e-2), name
         values, target = x[fold] * epsilon[:, None], y[fold] * epsilon
         values[:, -1] = 1
-        of = functional.moments(found["Alag."][run, k], 13)
+        of = functional.moments(sums["Alag."][run, k], 13)
         assert np.allclose(of.xx, values.T @ values, atol=1e-2) and np.allclose(
             of.yx, target @ values, atol=1e-2
         )
@@ -282,16 +276,18 @@ def test_affine_from_sums_is_accords_release(people, coded, n):
     """The same answer without noise, and noise of the same scales: with slopes, and where only the mean is worth it."""
     table, levels = table_of(people, n, "replace")
     decided, noise = table.plan(coded.query, "affine"), Fixed()
-    made = figure.plan(coded.query, levels, "affine")
-    assert made.calibration.mean_only == decided.calibration.mean_only == (n == 200)
+    plan = regression_twin.plan_regression(coded.query, levels, "affine")
+    assert plan.calibration.mean_only == decided.calibration.mean_only == (n == 200)
     theirs, _ = answer(decided, [table.reader.summary(decided.query)], noise)
 
-    sums = (made.table[levels] @ functional.products(coded.x[:n], coded.y[:n]).astype(np.float64))[None]
-    plain, moved = (figure.noisy_moments(coded.query, sums, made, rng) for rng in (NoNoise(), Ones()))
-    assert figure.coefficients(coded.query, plain)[0] == pytest.approx(
+    sums = (plan.weights[levels] @ functional.products(coded.x[:n], coded.y[:n]).astype(np.float64))[None]
+    plain, moved = (
+        regression_twin.noisy_moments(coded.query, sums, plan, rng) for rng in (NoNoise(), Ones())
+    )
+    assert regression_twin.coefficients(coded.query, plain)[0] == pytest.approx(
         [*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9
     )
-    charged = float(made.table[levels].sum())
+    charged = float(plan.weights[levels].sum())
     scales = [float(scale / (Q * Q * MICRO)) for scale in noise.scales]
     assert len(scales) == (1 if n == 200 else len(coded.query.encoding.products))
     assert (moved - plain)[0, 1:] * charged == pytest.approx(scales, rel=1e-9)
@@ -305,18 +301,18 @@ def test_sample_from_sums_is_accords_release(people, coded, n):
     """As above, of people who are all kept."""
     table, levels = table_of(people, n, "add-remove")
     decided, noise = table.plan(coded.query, "sample"), Fixed()
-    made = figure.plan(coded.query, levels, "sample")
-    assert made.calibration.mean_only == decided.calibration.mean_only == (n == 200)
-    assert made.calibration.t == decided.calibration.t
+    plan = regression_twin.plan_regression(coded.query, levels, "sample")
+    assert plan.calibration.mean_only == decided.calibration.mean_only == (n == 200)
+    assert plan.calibration.t == decided.calibration.t
     theirs, _ = answer(decided, [table.reader.summary(decided.query)], noise)
 
     sums = functional.products(coded.x[:n], coded.y[:n]).sum(axis=0, dtype=np.float64)[None]
-    plain = figure.noisy_moments(coded.query, sums, made, NoNoise())
-    assert figure.coefficients(coded.query, plain)[0] == pytest.approx(
+    plain = regression_twin.noisy_moments(coded.query, sums, plan, NoNoise())
+    assert regression_twin.coefficients(coded.query, plain)[0] == pytest.approx(
         [*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9
     )
     if n > 200:
-        size, weights, count = figure.noise_of(coded.query, made)
+        size, weights, count = regression_twin.noise_sizes(coded.query, plan)
         scales = [float(scale / (Q * Q)) for scale in noise.scales]
         assert [*size / weights, size / count] == pytest.approx(scales, rel=1e-9)
 
@@ -324,17 +320,19 @@ def test_sample_from_sums_is_accords_release(people, coded, n):
 def test_noise_is_laplace_and_independent(coded):
     """The law of accord's noise in the fast path: a mean square of 2b² for every entry (1 % of it at 40,000 draws), and no two entries alike."""
     levels = np.resize([1, 20, 50, 100], 4_000).astype(np.uint8)
-    made = figure.plan(coded.query, levels, "affine")
-    sums = (made.table[levels] @ functional.products(coded.x[:4_000], coded.y[:4_000]).astype(np.float64))[
+    plan = regression_twin.plan_regression(coded.query, levels, "affine")
+    sums = (plan.weights[levels] @ functional.products(coded.x[:4_000], coded.y[:4_000]).astype(np.float64))[
         None
     ]
-    plain = figure.noisy_moments(coded.query, sums, made, NoNoise())
+    plain = regression_twin.noisy_moments(coded.query, sums, plan, NoNoise())
     drawn = (
-        figure.noisy_moments(coded.query, np.repeat(sums, 40_000, axis=0), made, np.random.default_rng(0))
+        regression_twin.noisy_moments(
+            coded.query, np.repeat(sums, 40_000, axis=0), plan, np.random.default_rng(0)
+        )
         - plain
     )
-    size, weights, _ = figure.noise_of(coded.query, made)
-    scales = size / weights / float(made.table[levels].sum())
+    size, weights, _ = regression_twin.noise_sizes(coded.query, plan)
+    scales = size / weights / float(plan.weights[levels].sum())
     assert np.sqrt((drawn[:, 1:] ** 2).mean(axis=0) / 2) == pytest.approx(scales, rel=0.06)
     assert np.abs(drawn[:, 1:]).mean(axis=0) == pytest.approx(
         scales, rel=0.04
@@ -347,10 +345,11 @@ def test_noise_is_laplace_and_independent(coded):
 
 
 def test_runs_depend_on_the_generator_alone(coded):
-    data = figure.Data(coded.query, coded.d, functional.products(coded.x[:3_000], coded.y[:3_000]))
-    setting = figure.Setting(share=0.5)
+    data = cross_validation.Data(coded.query, coded.d, functional.products(coded.x[:3_000], coded.y[:3_000]))
+    setting = cross_validation.Setting(share=0.5)
     first, again = (
-        figure.rmse_of_runs(setting, 7, np.random.default_rng(5), data, mirrored=True) for _ in range(2)
+        cross_validation.rmse_of_runs(setting, 7, np.random.default_rng(5), data, mirrored=True)
+        for _ in range(2)
     )
     assert {method for method, panel in first if not panel} == {
         "non private",
@@ -372,25 +371,27 @@ def test_runs_depend_on_the_generator_alone(coded):
 
 def test_without_privacy_a_run_is_five_fold_cross_validation(coded):
     n = 1_000
-    data = figure.Data(coded.query, coded.d, functional.products(coded.x[:n], coded.y[:n]))
-    found = figure.rmse_of_runs(figure.Setting(0.0), 1, np.random.default_rng(5), data)["non private", ""]
+    data = cross_validation.Data(coded.query, coded.d, functional.products(coded.x[:n], coded.y[:n]))
+    rmse = cross_validation.rmse_of_runs(cross_validation.Setting(0.0), 1, np.random.default_rng(5), data)[
+        "non private", ""
+    ]
     order, squares = np.random.default_rng(5).permutation(n), 0.0
     for fold in np.split(order, 5):
         rest = np.setdiff1d(order, fold)
         omega = np.linalg.lstsq(coded.x[rest], coded.y[rest], rcond=None)[0]
         squares += float(((coded.y[fold] - coded.x[fold] @ omega) ** 2).sum())
-    assert found == pytest.approx([sqrt(squares / n)], rel=1e-6)
+    assert rmse == pytest.approx([sqrt(squares / n)], rel=1e-6)
 
 
 def test_the_standard_error_of_a_median():
     """Against the spread of medians of many samples; runs that are alike in batches count as one."""
     rng = np.random.default_rng(1)
     samples = rng.normal(size=(2_000, 200))
-    told = np.mean([figure.quantile_point("", 0.0, line, 5).error for line in samples])
-    assert told == pytest.approx(np.median(samples, axis=1).std(), rel=0.2)
+    error = np.mean([figure.quantile_point("", 0.0, line, 5).error for line in samples])
+    assert error == pytest.approx(np.median(samples, axis=1).std(), rel=0.2)
     alike = np.repeat(samples[:, :40], 5, axis=1)
-    told = np.mean([figure.quantile_point("", 0.0, line, 5).error for line in alike])
-    assert told == pytest.approx(np.median(alike, axis=1).std(), rel=0.25)
+    error = np.mean([figure.quantile_point("", 0.0, line, 5).error for line in alike])
+    assert error == pytest.approx(np.median(alike, axis=1).std(), rel=0.25)
 
 
 def test_a_file_takes_the_place_of_the_generator(people, tmp_path):
@@ -398,5 +399,5 @@ def test_a_file_takes_the_place_of_the_generator(people, tmp_path):
         tmp_path / "p.parquet",
         {name: people[name][:2_000] for name in ("age", "hours_worked", "sex", "income")},
     )
-    points = figure.measure(figure.Setting(share=0.5), 3, np.random.default_rng(0), Context(path))
-    assert {p.x for p in points} == {1_000.0} and figure.data_of(path).d == 4
+    points = figure.measure(cross_validation.Setting(share=0.5), 3, np.random.default_rng(0), Context(path))
+    assert {p.x for p in points} == {1_000.0} and cross_validation.data_of(path).d == 4

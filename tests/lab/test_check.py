@@ -1,4 +1,4 @@
-"""An algorithm of one's own, doubted: sound ones pass, broken ones do not, and nothing about the rows is printed."""
+"""An algorithm of one's own, doubted: sound ones pass, broken ones do not, and no row is printed."""
 
 from fractions import Fraction
 from math import exp
@@ -9,7 +9,7 @@ from noises import SEEDED
 
 import accord
 from accord.errors import AccordError, QueryError
-from accord.lab.audit import check, own
+from accord.lab.audit import algorithm_check, check
 
 PEOPLE = {"x": [0.0, 1.0, 0.25, 0.5, 1.0, 0.75], "e": [0.5, 1.0, 2.0, 0.5, 1.0, 2.0]}
 RNG = np.random.default_rng(1)
@@ -18,12 +18,12 @@ RNG = np.random.default_rng(1)
 @pytest.fixture(autouse=True)
 def seeded(monkeypatch):
     """Which rows are tried, and what the algorithms here draw: a sound one fails once in 1/ALPHA times."""
-    monkeypatch.setattr(own, "secrets", SEEDED)
+    monkeypatch.setattr(algorithm_check, "secrets", SEEDED)
     RNG.bit_generator.state = np.random.default_rng(SEEDED.randbits(64)).bit_generator.state
 
 
-def people(**how):
-    return accord.table({name: np.array(column) for name, column in PEOPLE.items()}, epsilon="e", **how)
+def people():
+    return accord.table({name: np.array(column) for name, column in PEOPLE.items()}, epsilon="e")
 
 
 def sound_sum(rows, epsilon):
@@ -73,15 +73,14 @@ def replayed_with_a_secret(rows, epsilon, noise=None):
 @pytest.mark.parametrize("algorithm", [sound_sum, randomised_count, replayed])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_a_sound_algorithm_passes(algorithm, epsilon):
-    found = check(algorithm, people(), epsilon, columns=["x"], rows="numpy", runs=600)
-    assert found.passed, str(found)
-    assert found.findings[0].level == f"{epsilon:g}" and "who is kept" in {
-        f.statistic for f in found.findings
-    }
+    audit = check(algorithm, people(), epsilon, columns=["x"], rows="numpy", runs=600)
+    assert audit.passed, str(audit)
+    assert audit.findings[0].level == f"{epsilon:g}"
+    assert "who is kept" in {f.statistic for f in audit.findings}
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "told"),
+    ("algorithm", "evidence"),
     [
         (too_little_noise, "runs of each"),
         (exact_largest, "the same rows always gave the same answer"),
@@ -92,22 +91,22 @@ def test_a_sound_algorithm_passes(algorithm, epsilon):
         (replayed_with_a_secret, "the answer moves beside the noise"),
     ],
 )
-def test_a_broken_algorithm_is_found(algorithm, told):
-    found = check(algorithm, people(), 1.0, columns=["x"], rows="numpy", runs=1_000)
-    assert not found.passed
-    assert any(told in look.said for finding in found.violations for look in finding.violations), str(found)
+def test_a_broken_algorithm_is_found(algorithm, evidence):
+    audit = check(algorithm, people(), 1.0, columns=["x"], rows="numpy", runs=1_000)
+    assert not audit.passed
+    assert any(evidence in look.evidence for f in audit.violations for look in f.violations), str(audit)
 
 
 def test_a_replay_is_exact():
-    found = check(replayed, people(), 2.0, columns=["x"], rows="numpy", runs=100)
-    worst = max(finding.looks["replay"].found for finding in found.findings)
+    audit = check(replayed, people(), 2.0, columns=["x"], rows="numpy", runs=100)
+    worst = max(finding.looks["replay"].loss for finding in audit.findings)
     assert worst == 2
 
 
 @pytest.mark.parametrize("rows", ["arrow", "pandas", "numpy"])
 def test_rows_come_in_every_form(rows):
-    def count(given, epsilon):
-        return len(given) + RNG.laplace(0, 1 / epsilon)
+    def count(rows, epsilon):
+        return len(rows) + RNG.laplace(0, 1 / epsilon)
 
     assert check(count, people(), rows=rows, columns=["x"], runs=200).passed
 
@@ -125,8 +124,8 @@ def test_what_is_printed_tells_no_value():
     def quoting(rows, epsilon):
         raise ValueError(f"bad rows: {rows}")
 
-    found = check(quoting, table, columns=["x"], rows="numpy", runs=100)
-    assert "424242" not in str(found) and "424242" not in repr(found.describe())
+    audit = check(quoting, table, columns=["x"], rows="numpy", runs=100)
+    assert "424242" not in str(audit) and "424242" not in repr(audit.describe())
 
 
 @pytest.mark.parametrize(

@@ -49,30 +49,30 @@ def along():
 
 def test_names_are_simulated_with_one_seed(four):
     assert isinstance(four, Comparison)
-    assert all(isinstance(made, Simulation) for made in four.simulations)
-    for made in four.simulations:
-        alone = simulate(made.mechanism, *ASKED, runs=50, seed=3)
-        assert (made.answers == alone.answers).all()
-        assert made.row() == alone.row()
+    assert all(isinstance(simulation, Simulation) for simulation in four.simulations)
+    for simulation in four.simulations:
+        alone = simulate(simulation.mechanism, *ASKED, runs=50, seed=3)
+        assert (simulation.answers == alone.answers).all()
+        assert simulation.row() == alone.row()
 
 
 def test_the_best_comes_first(four):
-    assert sorted(made.mechanism for made in four.simulations) == sorted(NAMES)
+    assert sorted(simulation.mechanism for simulation in four.simulations) == sorted(NAMES)
     errors = [row["rmse"] for row in four.rows]
     assert errors == sorted(errors)
 
 
 def test_simulations_and_names_mix():
-    made = simulate("affine", *ASKED, 10)
-    both = compare([made, "minimum"], *ASKED, runs=10)
+    simulation = simulate("affine", *ASKED, 10)
+    both = compare([simulation, "minimum"], *ASKED, runs=10)
     assert {row["mechanism"] for row in both.rows} == {"affine", "minimum"}
-    assert any(one is made for one in both.simulations)
-    assert len(compare([made]).rows) == 1
-    assert len(compare(one for one in (made, made)).rows) == 2
+    assert any(item is simulation for item in both.simulations)
+    assert len(compare([simulation]).rows) == 1
+    assert len(compare(item for item in (simulation, simulation)).rows) == 2
 
 
 def test_options_reach_every_simulation():
-    found = compare(
+    comparison = compare(
         ["threshold", "sample"],
         *ASKED,
         runs=7,
@@ -82,7 +82,8 @@ def test_options_reach_every_simulation():
         share=0.5,
         neighbors="add-remove",
     )
-    assert [(one.runs, one.seed, one.correlation) for one in found.simulations] == [(7, 9, 0.25)] * 2
+    for simulation in comparison.simulations:
+        assert (simulation.runs, simulation.seed, simulation.correlation) == (7, 9, 0.25)
     drawn = compare(["affine"], QUERY, specs.jorgensen(30), POPULATION, runs=3)
     assert drawn.rows[0]["levels"] == "[J]'s three groups"
     assert drawn.rows[0]["people"] == 30
@@ -115,15 +116,15 @@ def test_rows_are_tidy(four):
     assert set(frame["people"]) == {100}
     assert set(frame["levels"]) == {"2 levels"}
     assert set(frame["unit"]) == {"value"}
-    for made, row in zip(four.simulations, four.rows, strict=True):
-        errors = made.errors
+    for simulation, row in zip(four.simulations, four.rows, strict=True):
+        errors = simulation.errors
         assert row["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
-        assert row["rmse_here"] == pytest.approx(np.sqrt(np.mean(made.errors_here**2)))
+        assert row["rmse_here"] == pytest.approx(np.sqrt(np.mean(simulation.errors_here**2)))
         assert row["bias"] == pytest.approx(errors.mean())
         assert row["standard_error"] == pytest.approx(
             np.std(errors**2, ddof=1) / np.sqrt(50) / 2 / row["rmse"]
         )
-        assert row["predicted"] == accord.plan(SPEC, QUERY, made.mechanism).rmse
+        assert row["predicted"] == accord.plan(SPEC, QUERY, simulation.mechanism).rmse
 
 
 def test_text_is_a_table(four, along):
@@ -140,7 +141,7 @@ def test_text_is_a_table(four, along):
         "bias",
         "κ",
     ]
-    assert [line.split()[0] for line in lines[1:]] == [made.mechanism for made in four.simulations]
+    assert [line.split()[0] for line in lines[1:]] == [row["mechanism"] for row in four.rows]
     assert len({len(line) for line in lines}) == 1
     assert float(lines[1].split()[1]) == pytest.approx(four.rows[0]["rmse"], rel=1e-3)
     assert "correlation" in str(along["correlation"]).splitlines()[1]
@@ -172,8 +173,8 @@ def is_picture(path):
 def test_pictures_are_written(four, along, tmp_path, kind, suffix):
     comparison = four if kind == "bars" else along[kind]
     path = tmp_path / f"errors{suffix}"
-    for given in (path, str(path)):
-        assert comparison.plot(given) == path
+    for place in (path, str(path)):
+        assert comparison.plot(place) == path
         assert is_picture(path)
         path.unlink()
 
@@ -195,12 +196,11 @@ def test_pictures_of_everything_else(tmp_path):
         populations.bernoulli(0.5),
         runs=2,
     )
-    ranks = compare(
-        ["rank", "pe"], accord.quantile("x", [0.2, 0.7], (0, 1), step=0.25), SPEC, POPULATION, runs=3
-    )
+    quantiles = accord.quantile("x", [0.2, 0.7], (0, 1), step=0.25, missing="none")
+    ranks = compare(["rank", "pe"], quantiles, SPEC, POPULATION, runs=3)
     cells = compare(["affine", "sample"], accord.histogram("x", edges=[0, 0.5, 1]), SPEC, POPULATION, runs=3)
-    stretched = compare(["stretch"], accord.sum("x", (0, 1)), SPEC, POPULATION, runs=3)
-    for k, comparison in enumerate((many, public, ranks, cells, stretched)):
+    biased = compare(["stretch"], accord.sum("x", (0, 1), missing="none"), SPEC, POPULATION, runs=3)
+    for k, comparison in enumerate((many, public, ranks, cells, biased)):
         assert is_picture(comparison.plot(tmp_path / f"{k}.png"))
         assert str(comparison)
 

@@ -11,15 +11,18 @@ from scipy.stats import ks_2samp
 
 import accord
 from accord.budget import MICRO, to_micro
-from accord.lab.papers import jorgensen
+from accord.lab.papers import jorgensen, jorgensen_counts, jorgensen_medians
 from accord.lab.papers.experiment import Context, Point, Points
-from accord.lab.papers.jorgensen import ALL, Setting, counts, medians
+from accord.lab.papers.jorgensen import Setting
+from accord.lab.papers.jorgensen_counts import counts
+from accord.lab.papers.jorgensen_medians import medians
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms.sample import thin
 from accord.people.summary import Summary
 from accord.release.answer import answer
 from accord.spec import Spec
 
+ALL = (*jorgensen_counts.ALL, *jorgensen_medians.ALL)
 ALPHA = 1e-4
 DRAWS = 1_500
 LEVELS = np.array([0.3] * 8 + [0.5] * 6 + [0.7] * 3 + [1.0] * 3)
@@ -87,12 +90,13 @@ def test_counts_are_as_released(counted, method, name):
 def test_sampled_counts_keep_whom_a_release_keeps(counted, method, t):
     """Not scaled back, and with the real Laplace noise of the paper; a release adds whole numbers to a whole number."""
     spec, summary = count_summary("sample")
-    found = accord.plan(spec, COUNT, "sample", t=t, neighbors="add-remove").calibration
+    calibration = accord.plan(spec, COUNT, "sample", t=t, neighbors="add-remove").calibration
     rng = np.random.default_rng(2)
     kept = [
-        thin(summary.amount, found.keep[summary.level], Seeded(rng)) @ summary.output for _ in range(DRAWS)
+        thin(summary.amount, calibration.keep[summary.level], Seeded(rng)) @ summary.output
+        for _ in range(DRAWS)
     ]
-    there = kept + rng.laplace(0.0, MICRO / found.t, DRAWS)
+    there = kept + rng.laplace(0.0, MICRO / calibration.t, DRAWS)
     assert alike(counted[method], there)
     assert not alike(counted[method], there + 0.5)
 
@@ -107,7 +111,7 @@ def test_medians_are_as_released(chosen):
     spec, level = spec_and_level()
     summary = Summary(spec.people, 1000, level, VALUES - 1, np.ones(20, dtype=np.int64))
     for method, name in (("PE", "pe"), ("rank", "rank")):
-        there = released(accord.median("x", (1, 1000), step=1), name, summary, spec)
+        there = released(accord.median("x", (1, 1000), step=1, missing="none"), name, summary, spec)
         assert alike(chosen[method], there), method
         assert not alike(chosen[method], (there + 60).clip(1, 1000)), method
 
@@ -179,8 +183,8 @@ def test_ids_settings_and_runs():
 
 def test_where_curves_cross():
     def crossing(first, second, error=0.0):
-        found = [Point(m, x, v, error) for m, vs in (("A", first), ("B", second)) for x, v in enumerate(vs)]
-        return jorgensen.crossing(Points(found), "A", ["B"])
+        points = [Point(m, x, v, error) for m, vs in (("A", first), ("B", second)) for x, v in enumerate(vs)]
+        return jorgensen.crossing(Points(points), "A", ["B"])
 
     assert crossing([3, 2, 0], [1, 1, 1]).value == 1.5
     assert crossing([0, 0, 4], [1, 1, 1]).value == 1.25
@@ -196,8 +200,8 @@ def test_where_curves_cross():
 def test_a_fall_is_on_one_side_of_the_border():
     high, low = Point("S", 0.0, 40.0, 3.0), Point("S", 1.0, 10.0, 4.0)
     much, little = (jorgensen.falls(high, low, "", "", side) for side in (1, -1))
-    assert (much.here, much.agrees, much.sure) == (30.0, True, 3.0)
-    assert (little.agrees, little.sure) == (False, -3.0)
+    assert (much.here, much.agrees, much.margin) == (30.0, True, 3.0)
+    assert (little.agrees, little.margin) == (False, -3.0)
 
 
 def test_levels_of_the_release_and_of_the_lab_are_the_same_millionths():

@@ -188,15 +188,17 @@ def people(request, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "known"), [("income", [10.5, 20, 30]), ("whole", [1, 2, 4, 5]), ('od"d', [1, 1, 2, 2])]
+    ("name", "numbers"), [("income", [10.5, 20, 30]), ("whole", [1, 2, 4, 5]), ('od"d', [1, 1, 2, 2])]
 )
-def test_a_column_of_a_file(people, name, known):
+def test_a_column_of_a_file(people, name, numbers):
     for path in (people, str(people)):
         population = column(path, name)
         probes = np.array([0.0, 1, 2, 4, 5, 10.5, 20, 29, 30])
-        np.testing.assert_allclose(population.below(probes), [(np.array(known) <= v).mean() for v in probes])
-        assert set(population.draw(rng(7), 200)) == set(known)
-        assert population.name == f"{name} ({len(known)} values)"
+        np.testing.assert_allclose(
+            population.below(probes), [(np.array(numbers) <= v).mean() for v in probes]
+        )
+        assert set(population.draw(rng(7), 200)) == set(numbers)
+        assert population.name == f"{name} ({len(numbers)} values)"
 
 
 def test_bad_columns_of_a_file(people):
@@ -281,8 +283,8 @@ def in_hundredths(levels):
     [(0.54, 0.37), (0.5, 0.5), (0, 1), (1, 0), (0, 0), (1 / 3, 1 / 3), (0.26, 0.64)],
 )
 def test_the_three_groups(people, conservative, moderate):
-    made = specs.jorgensen(people, conservative, moderate, 0.05, 0.3, 2.0)
-    levels = made.draw(rng(8))
+    groups = specs.jorgensen(people, conservative, moderate, 0.05, 0.3, 2.0)
+    levels = groups.draw(rng(8))
     assert levels.shape == (people,)
     assert in_hundredths(levels)
     first, second = round(conservative * people), round((conservative + moderate) * people)
@@ -291,8 +293,8 @@ def test_the_three_groups(people, conservative, moderate):
     assert (levels[second:] == 2).all()
     if conservative + moderate == 1:
         assert second == people
-    assert made.people == people
-    assert str(people) in repr(made).replace(",", "")
+    assert groups.people == people
+    assert str(people) in repr(groups).replace(",", "")
 
 
 def test_levels_are_uniform_within_their_group():
@@ -318,16 +320,16 @@ def test_log_uniform(low, high):
 
 
 @pytest.mark.parametrize(
-    "made", [specs.jorgensen(50), specs.log_uniform(50), specs.segmentation("gdma_2018_us", 50)], ids=repr
+    "drawn", [specs.jorgensen(50), specs.log_uniform(50), specs.segmentation("gdma_2018_us", 50)], ids=repr
 )
-def test_a_seed_is_one_specification(made):
-    assert isinstance(made, Drawn)
-    assert made.spec(1) == made.spec(1)
-    assert made.spec(1) != made.spec(2)
-    assert made.spec() == made.spec(0)
+def test_a_seed_is_one_specification(drawn):
+    assert isinstance(drawn, Drawn)
+    assert drawn.spec(1) == drawn.spec(1)
+    assert drawn.spec(1) != drawn.spec(2)
+    assert drawn.spec() == drawn.spec(0)
     generator = rng(1)
-    assert not np.array_equal(np.sort(made.draw(generator)), np.sort(made.draw(generator)))
-    assert accord.Spec.of(made.draw(rng(1))) == made.spec(1)
+    assert not np.array_equal(np.sort(drawn.draw(generator)), np.sort(drawn.draw(generator)))
+    assert accord.Spec.of(drawn.draw(rng(1))) == drawn.spec(1)
 
 
 @pytest.mark.parametrize("share", [0, 0.001, 0.3, 0.5, 0.9999, 1])
@@ -356,17 +358,17 @@ def test_segmentations_are_whole_and_have_a_source(name):
     assert len(entry["source"]) > 10
     assert 1990 < entry["year"] < 2030
     assert entry["population"]
-    made = specs.segmentation(name, 2_000)
-    levels = made.draw(rng(11))
-    assert name in made.name
+    survey = specs.segmentation(name, 2_000)
+    levels = survey.draw(rng(11))
+    assert name in survey.name
     part = np.array([(levels < 0.2).sum(), (levels == 1).sum()]) / 2_000
     assert part[0] == pytest.approx(shares[0] / sum(shares), abs=0.03)  # some are rounded to the border
     assert part[1] == pytest.approx(shares[2] / sum(shares), abs=0.02)
     assert levels.min() >= 0.01
     assert in_hundredths(levels)
-    own = specs.segmentation(name, 30, 0.1, 0.2, 0.3).spec()
-    assert own.total == 30
-    assert 0.1 <= own.levels[0] <= own.levels[-1] <= 0.3
+    other_levels = specs.segmentation(name, 30, 0.1, 0.2, 0.3).spec()
+    assert other_levels.total == 30
+    assert 0.1 <= other_levels.levels[0] <= other_levels.levels[-1] <= 0.3
 
 
 def test_the_default_segmentation_is_that_of_the_paper():

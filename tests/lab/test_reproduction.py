@@ -20,9 +20,9 @@ from accord.lab.papers import page, reproduction
 from accord.lab.papers.reproduction import EXPERIMENTS, reproduce, wanted
 
 
-def results(ids, **how):
-    found = {r.experiment.id: r for r in reproduce(wanted(ids), **how)}
-    return [found[e.id] for e in wanted(ids)]
+def results(ids, **options):
+    by_id = {r.experiment.id: r for r in reproduce(wanted(ids), **options)}
+    return [by_id[e.id] for e in wanted(ids)]
 
 
 def test_numbers_do_not_depend_on_the_number_of_processes():
@@ -46,11 +46,11 @@ def test_it_works_in_a_script_without_a_guard(tmp_path):
 
 
 def test_the_page(tmp_path):
-    made = results(["C-fig1b", "Z-fig1"], runs=40)
-    written = page.write(made, tmp_path)
+    measured = results(["C-fig1b", "Z-fig1"], runs=40)
+    written = page.write(measured, tmp_path)
     assert [p.name for p in written] == ["reproduction.md", "reproduction.html"]
     markdown, html = (p.read_text(encoding="utf-8") for p in written)
-    for r in made:
+    for r in measured:
         key = r.experiment.id
         for kind in ("png", "svg", "csv"):
             assert (tmp_path / "reproduction" / f"{key}.{kind}").stat().st_size > 500
@@ -109,8 +109,8 @@ def test_refusals(tmp_path):
     args = ["reproduce", "C-tabel2", "--out", str(tmp_path)]
     ran = CliRunner().invoke(main, args)
     assert ran.exit_code == 1 and "C-table2" in ran.stderr and "Traceback" not in ran.output
-    said = CliRunner().invoke(main, [*args, "--json"])
-    assert "C-table2" in json.loads(said.stdout)["error"]["message"]
+    in_json = CliRunner().invoke(main, [*args, "--json"])
+    assert "C-table2" in json.loads(in_json.stdout)["error"]["message"]
     with pytest.raises(AccordError, match="at least 2"):
         next(reproduce(wanted(["Z"]), runs=1))
     with pytest.raises(AccordError, match="at least 1"):
@@ -125,17 +125,17 @@ def test_usage(args, tmp_path):
 
 def session(leader):
     """The processes of a session."""
-    found = []
+    processes = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended meanwhile
-            found += [int(status.parent.name)] * (
+            processes += [int(status.parent.name)] * (
                 int(status.read_text().rsplit(")", 1)[1].split()[3]) == leader
             )
-    return found
+    return processes
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
-def test_when_the_command_ends_everyone_does(tmp_path, how):
+@pytest.mark.parametrize("signal_sent", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)])
+def test_when_the_command_ends_everyone_does(tmp_path, signal_sent):
     """By Ctrl-C soon and politely, or killed: no process works on."""
     command = [
         sys.executable,
@@ -154,12 +154,12 @@ def test_when_the_command_ends_everyone_does(tmp_path, how):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.1)
     time.sleep(2)
-    os.kill(process.pid, how)
+    os.kill(process.pid, signal_sent)
     process.wait(timeout=600)
-    assert process.returncode == (1 if how == signal.SIGINT else -signal.SIGKILL)
-    if how == signal.SIGINT:
-        said = process.stderr.read()
-        assert b"Aborted" in said and b"Traceback" not in said
+    assert process.returncode == (1 if signal_sent == signal.SIGINT else -signal.SIGKILL)
+    if signal_sent == signal.SIGINT:
+        stderr = process.stderr.read()
+        assert b"Aborted" in stderr and b"Traceback" not in stderr
     process.stderr.close()
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:

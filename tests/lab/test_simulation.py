@@ -25,13 +25,13 @@ from accord.lab import Drawn, Population, populations, simulate
 from accord.lab import specs as lab_specs
 from accord.lab.simulation import simulate as simulating
 from accord.lab.simulation.noise import Seeded
-from accord.lab.simulation.twin import by_twin, summarise, twin
+from accord.lab.simulation.twin import summarise, twin
 from accord.lab.simulation.values import cells, draw_values
 from accord.mechanisms import ALL
 from accord.noise import SECURE
 from accord.relation import REPLACE
 from accord.release.answer import answer
-from accord.release.release import summaries
+from accord.release.release import read_summaries
 
 ALPHA = 1e-4
 
@@ -52,7 +52,7 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def said(error):
+def refusal_text(error):
     """The text of a refusal: a whole sentence, and no array or code in it."""
     text = str(error.value)
     assert len(text) > 25
@@ -166,12 +166,12 @@ def test_seeded_keep_is_the_secure_one():
         name: noise.keep(np.tile(chances, runs)).reshape(runs, -1).sum(axis=0)
         for name, noise in (("seeded", Seeded(rng(7))), ("secure", SECURE))
     }
-    for found in kept.values():
-        assert (found[[0, 1]] == 0).all()
-        assert (found[[4, 5]] == runs).all()
+    for counts in kept.values():
+        assert (counts[[0, 1]] == 0).all()
+        assert (counts[[4, 5]] == runs).all()
         for k in (2, 3):
-            assert stats.binomtest(int(found[k]), runs, int(chances[k]) / 2**63).pvalue >= ALPHA
-            assert stats.binomtest(int(found[k]), runs, 1.5 * int(chances[k]) / 2**63).pvalue < ALPHA
+            assert stats.binomtest(int(counts[k]), runs, int(chances[k]) / 2**63).pvalue >= ALPHA
+            assert stats.binomtest(int(counts[k]), runs, 1.5 * int(chances[k]) / 2**63).pvalue < ALPHA
     words = Seeded(rng(8)).words(4_000)
     assert words.dtype == SECURE.words(1).dtype == np.uint64
     assert stats.kstest(words / 2**63, "uniform").pvalue >= ALPHA
@@ -180,14 +180,14 @@ def test_seeded_keep_is_the_secure_one():
 # ---- the twin --------------------------------------------------------------------------------------------------------
 
 ASKED = {
-    "mean": accord.mean("x", bounds=(-3, 5)),
-    "mean with std": accord.mean("x", bounds=(-3, 5), std=0.7),
-    "mean on a small grid": accord.mean("x", bounds=(0, 2), step=1),
-    "mean far from zero": accord.mean("x", bounds=(10**9, 10**9 + 0.3)),
-    "mean on a fine grid": accord.mean("x", bounds=(100.1, 100.7), step=1e-10),
-    "sum": accord.sum("x", bounds=(-3, 5)),
-    "sum from above zero": accord.sum("x", bounds=(2, 4), step=0.5),
-    "sum far from zero": accord.sum("x", bounds=(10**9, 10**9 + 0.3)),
+    "mean": accord.mean("x", bounds=(-3, 5), missing="none"),
+    "mean with std": accord.mean("x", bounds=(-3, 5), std=0.7, missing="none"),
+    "mean on a small grid": accord.mean("x", bounds=(0, 2), step=1, missing="none"),
+    "mean far from zero": accord.mean("x", bounds=(10**9, 10**9 + 0.3), missing="none"),
+    "mean on a fine grid": accord.mean("x", bounds=(100.1, 100.7), step=1e-10, missing="none"),
+    "sum": accord.sum("x", bounds=(-3, 5), missing="none"),
+    "sum from above zero": accord.sum("x", bounds=(2, 4), step=0.5, missing="none"),
+    "sum far from zero": accord.sum("x", bounds=(10**9, 10**9 + 0.3), missing="none"),
     "count": accord.count(where="x <> 0"),
 }
 asked = st.sampled_from(sorted(ASKED)).map(ASKED.get)
@@ -217,33 +217,33 @@ def near(query, people):
 @example(accord.Spec.from_groups({0.1: 5, 1.0: 5, inf: 2}), ASKED["mean far from zero"], "mix", 1.0, 0)
 @given(specs, asked, st.sampled_from(TWINS), shares, st.integers(0, 2**32 - 1))
 def test_without_noise_the_twin_is_the_seam(spec, query, mechanism, share, seed):
-    made = planned(spec, query, mechanism, share)
-    assume(made is not None)
-    law = twin(made)
+    plan = planned(spec, query, mechanism, share)
+    assume(plan is not None)
+    law = twin(plan)
     if law is None:  # noise of few steps is left to the seam
         assert mechanism == "mix"
-        assert made.calibration.charges.max() > 0.01 * last_cell(query)
+        assert plan.calibration.charges.max() > 0.01 * last_cell(query)
         return
     last = last_cell(query)
     ends = rng(seed).choice([0, 1, last // 2, last], (1, spec.total))
     integers = np.concatenate((rng(seed).integers(0, last + 1, (2, spec.total)), ends))
-    found = by_twin(made, replace(law, scales=law.scales[:0]), integers, rng())
-    seam = [released(made, summarise(made, row), Fixed()) for row in integers]
-    np.testing.assert_allclose(found, seam, rtol=0, atol=near(query, spec.total))
+    answers = replace(law, scales=law.scales[:0]).answers(spec.people, integers, rng())
+    seam = [released(plan, summarise(plan, row), Fixed()) for row in integers]
+    np.testing.assert_allclose(answers, seam, rtol=0, atol=near(query, spec.total))
 
 
 @settings(max_examples=40)
 @given(specs, asked, st.sampled_from(TWINS), shares)
 def test_the_twin_has_the_scales_of_the_seam(spec, query, mechanism, share):
     """The scale of each noise in the answer: its own scale, times what the answer moves by where it is 1."""
-    made = planned(spec, query, mechanism, share)
-    assume(made is not None)
-    law, empty = twin(made), summarise(made, np.zeros(spec.total, dtype=np.int64))
+    plan = planned(spec, query, mechanism, share)
+    assume(plan is not None)
+    law, empty = twin(plan), summarise(plan, np.zeros(spec.total, dtype=np.int64))
     assume(law is not None)
     silent, large = Fixed(), 10**24
-    zero = released(made, empty, silent)
+    zero = released(plan, empty, silent)
     seam = [
-        float(scale) * (released(made, empty, Fixed(*[0] * k, large)) - zero) / large
+        float(scale) * (released(plan, empty, Fixed(*[0] * k, large)) - zero) / large
         for k, scale in enumerate(silent.scales)
     ]
     np.testing.assert_allclose(np.sort(law.slope * law.scales), np.sort(seam), rtol=1e-6)
@@ -270,27 +270,27 @@ IN_LAW = [
 )
 def test_with_noise_the_twin_has_the_law_of_a_release(mechanism, query):
     """By its twin, or by the seam where it has none. Power: twice the noise is rejected."""
-    made = planned(TINY, query, mechanism)
+    plan = planned(TINY, query, mechanism)
     row = rng(9).integers(0, last_cell(query) + 1, TINY.total)
-    summary, law = summarise(made, row), twin(made)
-    secure = np.array([released(made, summary, SECURE) for _ in range(1_500)])
+    summary, law = summarise(plan, row), twin(plan)
+    secure = np.array([released(plan, summary, SECURE) for _ in range(1_500)])
     if law is None:
         seeded = Seeded(rng(10))
-        found = np.array([released(made, summary, seeded) for _ in range(6_000)])
+        draws = np.array([released(plan, summary, seeded) for _ in range(6_000)])
     else:
-        found = by_twin(made, law, np.tile(row, (30_000, 1)), rng(10))
-    middle, size = released(made, summary, Fixed()), query.under(REPLACE).factor(TINY.total)
+        draws = law.answers(TINY.people, np.tile(row, (30_000, 1)), rng(10))
+    middle, size = released(plan, summary, Fixed()), query.under(REPLACE).factor(TINY.total)
 
     def follows(draws):
         return stats.ks_2samp(np.round(draws / size, 9), np.round(secure / size, 9)).pvalue >= ALPHA
 
-    assert follows(found)
-    assert not follows(middle + 2 * (found - middle))
+    assert follows(draws)
+    assert not follows(middle + 2 * (draws - middle))
 
 
 def test_on_a_coarse_grid_mix_is_as_exact_as_a_release():
     """Its noise is of whole numbers: at ε = 5, most counts are exact."""
-    made = simulate(
+    simulation = simulate(
         "mix",
         accord.count(where="x <> 0"),
         accord.Spec.from_groups({5: 10}),
@@ -299,15 +299,15 @@ def test_on_a_coarse_grid_mix_is_as_exact_as_a_release():
         1,
     )
     q = exp(-5)
-    assert np.mean(np.abs(made.errors_here) < 1e-9) == pytest.approx((1 - q) / (1 + q), abs=0.01)
-    assert made.rmse_here == pytest.approx(sqrt(2 * q) / (1 - q), rel=0.25)
+    assert np.mean(np.abs(simulation.errors_here) < 1e-9) == pytest.approx((1 - q) / (1 + q), abs=0.01)
+    assert simulation.rmse_here == pytest.approx(sqrt(2 * q) / (1 - q), rel=0.25)
 
 
 @pytest.mark.parametrize(
     ("mechanism", "query", "neighbors"),
     [
         ("rank", accord.median("x", (0, 4), step=1), "replace"),
-        ("pe", accord.median("x", (0, 4), step=1), "replace"),
+        ("pe", accord.median("x", (0, 4), step=1, missing="none"), "replace"),
         ("pe", accord.count(where="x <> 0"), "replace"),
         ("sample", accord.mean("x", (0, 4), step=1), "replace"),
         ("sample", accord.quantile("x", 0.3, (0, 4), step=1), "add-remove"),
@@ -317,7 +317,7 @@ def test_on_a_coarse_grid_mix_is_as_exact_as_a_release():
 )
 def test_simulated_answers_have_the_law_of_releases(mechanism, query, neighbors):
     """Through the seam, of people who all hold the same."""
-    made = simulate(mechanism, query, TINY, populations.column([3.0]), 2_000, 11, neighbors=neighbors)
+    simulation = simulate(mechanism, query, TINY, populations.column([3.0]), 2_000, 11, neighbors=neighbors)
     people = accord.table(
         {"x": [3.0] * TINY.total, "e": np.repeat(TINY.levels, TINY.counts)},
         epsilon="e",
@@ -325,9 +325,9 @@ def test_simulated_answers_have_the_law_of_releases(mechanism, query, neighbors)
         roster=TINY if neighbors == "add-remove" else None,
     )
     decided = people.plan(query, mechanism)
-    (summary,) = summaries(people.reader, decided, SECURE)
+    (summary,) = read_summaries(people.reader, decided, SECURE)
     secure = np.array([released(decided, summary, SECURE) for _ in range(1_000)])
-    assert stats.ks_2samp(np.round(made.answers, 9), np.round(secure, 9)).pvalue >= ALPHA
+    assert stats.ks_2samp(np.round(simulation.answers, 9), np.round(secure, 9)).pvalue >= ALPHA
 
 
 # ---- integers --------------------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ TABLED = {
 ends = [-3.0, 5.0, 0.0, -0.0, 0.1, 0.2, 0.3, 0.7, 1.0, 2.0, 4.0, 0.25, 0.5, 1.5, 0.15, 0.35, 0.65, 2.25, 2.75]
 steps = st.integers(0, 2**21).map(lambda k: -3 + k * 2.0**-18)  # whole and half steps of (-3, 5)
 values = st.one_of(
-    st.sampled_from(ends + [nextafter(e, way) for e in ends for way in (-inf, inf)]),
+    st.sampled_from(ends + [nextafter(e, direction) for e in ends for direction in (-inf, inf)]),
     st.floats(-4, 6),
     steps,
     st.sampled_from([1e300, -1e300, 5e-324, -5e-324, 1e17, -7.5]),
@@ -371,14 +371,14 @@ values = st.one_of(
 
 def entries(summary):
     """{(level, output): sum}, however it is split."""
-    found = Counter()
+    sums = Counter()
     for key, amount in zip(
         zip(summary.level.tolist(), summary.output.tolist(), strict=True),
         summary.amount.tolist(),
         strict=True,
     ):
-        found[key] += int(amount)
-    return {key: amount for key, amount in found.items() if amount}
+        sums[key] += int(amount)
+    return {key: amount for key, amount in sums.items() if amount}
 
 
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
@@ -394,9 +394,9 @@ def test_the_summary_is_that_of_a_table(neighbors, data):
         columns, epsilon="e", neighbors=neighbors, roster=spec if neighbors == "add-remove" else None
     )
     for query, mechanism in TABLED.values():
-        made = accord.plan(spec, query, mechanism, neighbors=neighbors)
-        (real,) = summaries(people.reader, made, SECURE)
-        here = summarise(made, cells(query.encoding, x))
+        plan = accord.plan(spec, query, mechanism, neighbors=neighbors)
+        (real,) = read_summaries(people.reader, plan, SECURE)
+        here = summarise(plan, cells(query.encoding, x))
         assert here.people.tolist() == real.people.tolist() == list(spec.counts)
         assert here.outputs == real.outputs
         assert entries(here) == entries(real), query.label
@@ -418,8 +418,8 @@ def test_cells_take_any_shape(query):
 def test_sums_of_a_fine_grid_do_not_overflow():
     """2⁴⁰ cells for each of many people: a sum near 2⁶³."""
     spec = accord.Spec.from_groups({1.0: 2**13})
-    made = accord.plan(spec, accord.mean("x", (0, 1), step=2.0**-40), "affine")
-    total = summarise(made, np.full(2**13, 2**40)).weighted(np.array([1]))
+    plan = accord.plan(spec, accord.mean("x", (0, 1), step=2.0**-40), "affine")
+    total = summarise(plan, np.full(2**13, 2**40)).weighted(np.array([1]))
     assert total == [2**13, 2**53]
 
 
@@ -433,11 +433,14 @@ def deviation(measured, predicted, errors, runs):
 
 
 EXACT = {
-    "mean": (accord.mean("x", (0, 1), std=sqrt(1 / 12)), populations.uniform()),
-    "sum": (accord.sum("x", (-1, 3), std=populations.normal(1, 0.5).std(-1, 3)), populations.normal(1, 0.5)),
+    "mean": (accord.mean("x", (0, 1), std=sqrt(1 / 12), missing="none"), populations.uniform()),
+    "sum": (
+        accord.sum("x", (-1, 3), std=populations.normal(1, 0.5).std(-1, 3), missing="none"),
+        populations.normal(1, 0.5),
+    ),
     "count": (accord.count(where="x <> 0"), populations.bernoulli(0.5)),
     "histogram": (accord.histogram("x", edges=[0, 1, 2, 3, 4]), populations.uniform(0, 4)),
-    "histogram of two": (accord.histogram("x", edges=[0, 1, 2]), populations.uniform(0, 2)),
+    "histogram of two": (accord.histogram("x", edges=[0, 1, 2], missing="none"), populations.uniform(0, 2)),
 }
 
 
@@ -447,13 +450,17 @@ def test_where_the_prediction_is_exact_it_is_met(mechanism, name):
     """Power: five standard errors are at most a tenth."""
     query, population = EXACT[name]
     runs = 600 if "histogram" in name else 3_000
-    made = simulate(mechanism, query, TWO, population, runs, seed=12)
-    assert abs(deviation(made.rmse, made.predicted, made.errors, runs)) < 5
-    assert abs(deviation(made.rmse_here, made.predicted_here, made.errors_here, runs)) < 5
-    assert deviation(made.rmse, 1.25 * made.predicted, made.errors, runs) < -5 or runs < 1_000
-    assert abs(made.bias) < 5 * made.rmse / sqrt(made.errors.size)
-    assert made.standard_error == pytest.approx(
-        (made.rmse - made.predicted) / deviation(made.rmse, made.predicted, made.errors, runs), rel=1e-6
+    simulation = simulate(mechanism, query, TWO, population, runs, seed=12)
+    assert abs(deviation(simulation.rmse, simulation.predicted, simulation.errors, runs)) < 5
+    assert abs(deviation(simulation.rmse_here, simulation.predicted_here, simulation.errors_here, runs)) < 5
+    assert (
+        deviation(simulation.rmse, 1.25 * simulation.predicted, simulation.errors, runs) < -5 or runs < 1_000
+    )
+    assert abs(simulation.bias) < 5 * simulation.rmse / sqrt(simulation.errors.size)
+    assert simulation.standard_error == pytest.approx(
+        (simulation.rmse - simulation.predicted)
+        / deviation(simulation.rmse, simulation.predicted, simulation.errors, runs),
+        rel=1e-6,
     )
 
 
@@ -472,7 +479,7 @@ def test_means_are_never_worse_than_predicted(population, neighbors):
     for mechanism in ("auto", *WEIGHTED, "mix", "sample"):
         if mechanism == "mix" and neighbors == "add-remove":
             continue
-        made = simulate(
+        simulation = simulate(
             mechanism,
             UNIT,
             accord.Spec.from_groups({0.2: 150, 1.0: 120, 3.0: 30}),
@@ -481,16 +488,18 @@ def test_means_are_never_worse_than_predicted(population, neighbors):
             13,
             neighbors=neighbors,
         )
-        assert deviation(made.rmse, made.predicted, made.errors, 200) < 5
-        assert deviation(made.rmse_here, made.predicted_here, made.errors_here, 200) < 5
+        assert deviation(simulation.rmse, simulation.predicted, simulation.errors, 200) < 5
+        assert deviation(simulation.rmse_here, simulation.predicted_here, simulation.errors_here, 200) < 5
 
 
 def test_stretch_leaves_out_what_it_says():
     """Σ(1 − ε/ε_max)·E x: (70·0.9)/2 of fifty."""
-    made = simulate("stretch", accord.sum("x", (0, 1)), TWO, populations.uniform(), 2_000, 14)
-    assert made.bias == pytest.approx(-31.5, abs=5 * made.errors.std() / sqrt(2_000))
-    assert made.bias_bound is None
-    assert made.rmse < made.predicted
+    simulation = simulate(
+        "stretch", accord.sum("x", (0, 1), missing="none"), TWO, populations.uniform(), 2_000, 14
+    )
+    assert simulation.bias == pytest.approx(-31.5, abs=5 * simulation.errors.std() / sqrt(2_000))
+    assert simulation.bias_bound is None
+    assert simulation.rmse < simulation.predicted
 
 
 def test_a_share_weakens_it_as_levels_do():
@@ -504,17 +513,17 @@ def test_a_share_weakens_it_as_levels_do():
 
 
 def test_everyone_public_has_no_noise():
-    made = simulate("affine", UNIT, PUBLIC, populations.uniform(), 100, 15)
-    assert np.abs(made.errors_here).max() <= float(UNIT.step) / 2
-    assert made.predicted_here == 0
-    assert made.rmse > 0
+    simulation = simulate("affine", UNIT, PUBLIC, populations.uniform(), 100, 15)
+    assert np.abs(simulation.errors_here).max() <= float(UNIT.step) / 2
+    assert simulation.predicted_here == 0
+    assert simulation.rmse > 0
 
 
 def test_the_middle_is_answered_where_nothing_beats_it():
-    made = simulate("auto", UNIT, accord.Spec.from_groups({0.001: 3}), populations.bernoulli(0.5), 20)
-    assert (made.answers == 0.5).all()
-    assert (made.errors == 0).all()
-    assert made.bias_bound is None
+    simulation = simulate("auto", UNIT, accord.Spec.from_groups({0.001: 3}), populations.bernoulli(0.5), 20)
+    assert (simulation.answers == 0.5).all()
+    assert (simulation.errors == 0).all()
+    assert simulation.bias_bound is None
     several = simulate(
         "auto",
         accord.quantile("x", [0.2, 0.8], (0, 1)),
@@ -527,9 +536,9 @@ def test_the_middle_is_answered_where_nothing_beats_it():
 
 def test_a_count_of_everyone_is_known():
     """As in a release: without a condition all people count, whatever they hold."""
-    made = simulate("auto", accord.count(), TWO, populations.bernoulli(0.3), 5)
-    assert (made.answers == 100).all()
-    assert made.rmse == made.rmse_here == made.predicted == 0
+    simulation = simulate("auto", accord.count(), TWO, populations.bernoulli(0.3), 5)
+    assert (simulation.answers == 100).all()
+    assert simulation.rmse == simulation.rmse_here == simulation.predicted == 0
     noisy = simulate("affine", accord.count(), TWO, populations.bernoulli(0.3), 400, 1)
     assert abs(noisy.bias) < 5 * noisy.rmse / 20
 
@@ -561,19 +570,24 @@ def test_a_seed_is_one_simulation(mechanism, levels):
 def test_batches_do_not_change_the_law(monkeypatch, people_at_once, levels):
     monkeypatch.setattr(simulating, "BATCH", people_at_once)
     runs = 500
-    made = simulate(
-        "affine", accord.mean("x", (0, 1), std=sqrt(1 / 12)), levels, populations.uniform(), runs, 16
+    simulation = simulate(
+        "affine",
+        accord.mean("x", (0, 1), std=sqrt(1 / 12), missing="none"),
+        levels,
+        populations.uniform(),
+        runs,
+        16,
     )
-    assert made.answers.shape == made.errors.shape == (runs,)
-    assert abs(deviation(made.rmse, made.predicted, made.errors, runs)) < 5
-    assert np.unique(made.answers).size == runs
+    assert simulation.answers.shape == simulation.errors.shape == (runs,)
+    assert abs(deviation(simulation.rmse, simulation.predicted, simulation.errors, runs)) < 5
+    assert np.unique(simulation.answers).size == runs
 
 
 def test_one_run_is_enough():
-    made = simulate("affine", UNIT, TWO, populations.uniform(), 1)
-    assert made.rmse == abs(made.errors[0])
-    assert made.standard_error == 0
-    assert "rmse" in repr(made)
+    simulation = simulate("affine", UNIT, TWO, populations.uniform(), 1)
+    assert simulation.rmse == abs(simulation.errors[0])
+    assert simulation.standard_error == 0
+    assert "rmse" in repr(simulation)
 
 
 # ---- levels that go with values --------------------------------------------------------------------------------------
@@ -592,39 +606,41 @@ def level_means(population, correlation, levels, runs=500):
 def test_the_bias_is_what_levels_make_it(mechanism, correlation):
     levels, runs = accord.Spec.from_groups({0.2: 120, 1.0: 60, 2.0: 20}), 1_000
     t = 1.0 if mechanism in ("threshold", "sample") else None
-    made = simulate(mechanism, UNIT, levels, populations.uniform(), runs, 17, correlation=correlation, t=t)
+    simulation = simulate(
+        mechanism, UNIT, levels, populations.uniform(), runs, 17, correlation=correlation, t=t
+    )
     means, unsure = level_means(populations.uniform(), correlation, levels)
     weights = accord.plan(levels, UNIT, mechanism, t=t).calibration.weights * levels.people
-    allowed = 5 * (made.errors.std() / sqrt(runs) + float(weights @ unsure))
-    assert made.bias == pytest.approx(float(weights @ means) - 0.5, abs=allowed)
-    assert abs(made.bias) <= made.bias_bound * (means.max() - means.min()) + allowed
+    allowed = 5 * (simulation.errors.std() / sqrt(runs) + float(weights @ unsure))
+    assert simulation.bias == pytest.approx(float(weights @ means) - 0.5, abs=allowed)
+    assert abs(simulation.bias) <= simulation.bias_bound * (means.max() - means.min()) + allowed
     if correlation:
-        assert np.sign(made.bias) == np.sign(correlation)
-        assert abs(made.bias) > allowed
+        assert np.sign(simulation.bias) == np.sign(correlation)
+        assert abs(simulation.bias) > allowed
         assert (np.diff(means) * np.sign(correlation) > 0).all()
 
 
 def test_minimum_has_no_bias_whatever_the_levels():
-    made = simulate(
+    simulation = simulate(
         "minimum",
-        accord.mean("x", (0, 1), std=sqrt(1 / 12)),
+        accord.mean("x", (0, 1), std=sqrt(1 / 12), missing="none"),
         TWO,
         populations.uniform(),
         2_000,
         18,
         correlation=1.0,
     )
-    assert made.bias_bound == pytest.approx(0, abs=1e-12)
-    assert abs(made.bias) < 5 * made.rmse / sqrt(2_000)
-    assert abs(deviation(made.rmse, made.predicted, made.errors, 2_000)) < 5
+    assert simulation.bias_bound == pytest.approx(0, abs=1e-12)
+    assert abs(simulation.bias) < 5 * simulation.rmse / sqrt(2_000)
+    assert abs(deviation(simulation.rmse, simulation.predicted, simulation.errors, 2_000)) < 5
 
 
 @pytest.mark.parametrize("correlation", [-0.9, -0.3, 0.3, 0.9])
 def test_a_correlation_is_of_normal_scores(correlation):
     drawn = draw_values(populations.lognormal(), rng(1), (300, 500), correlation, rng(3))
     places = stats.norm.ppf((np.arange(500) + 0.5) / 500)
-    found = np.mean([np.corrcoef(np.log(row), places)[0, 1] for row in drawn])
-    assert found == pytest.approx(correlation, abs=0.015)
+    measured = np.mean([np.corrcoef(np.log(row), places)[0, 1] for row in drawn])
+    assert measured == pytest.approx(correlation, abs=0.015)
 
 
 @pytest.mark.parametrize("correlation", [-1.0, -0.5, 0.0, 0.5, 1.0])
@@ -652,20 +668,22 @@ def test_levels_are_drawn_anew_in_every_run(mechanism):
         return drawn[-1]
 
     query, runs = accord.mean("x", (0, 1), std=sqrt(1 / 12)), 100
-    made = simulate(mechanism, query, Drawn("spied", 80, draw), populations.uniform(), runs, 19)
+    simulation = simulate(mechanism, query, Drawn("spied", 80, draw), populations.uniform(), runs, 19)
     assert len({tuple(np.sort(levels)) for levels in drawn}) == len(drawn) >= runs
     plans = [accord.plan(accord.Spec.of(levels), query, mechanism) for levels in drawn[-runs:]]
-    assert made.predicted == pytest.approx(sqrt(np.mean([p.rmse**2 for p in plans])), rel=1e-12)
-    assert made.predicted_here == pytest.approx(sqrt(np.mean([p.rmse_here**2 for p in plans])), rel=1e-12)
+    assert simulation.predicted == pytest.approx(sqrt(np.mean([p.rmse**2 for p in plans])), rel=1e-12)
+    assert simulation.predicted_here == pytest.approx(
+        sqrt(np.mean([p.rmse_here**2 for p in plans])), rel=1e-12
+    )
     if mechanism != "auto":
-        assert made.bias_bound == max(p.bias_bound for p in plans)
-        assert abs(deviation(made.rmse, made.predicted, made.errors, runs)) < 5
-    assert made.people == 80
+        assert simulation.bias_bound == max(p.bias_bound for p in plans)
+        assert abs(deviation(simulation.rmse, simulation.predicted, simulation.errors, runs)) < 5
+    assert simulation.people == 80
 
 
 @pytest.mark.parametrize("correlation", [-0.9, 0.0, 0.9])
 def test_drawn_levels_go_with_values_too(correlation):
-    made = simulate(
+    simulation = simulate(
         "proportional",
         UNIT,
         lab_specs.log_uniform(60, -1, 1),
@@ -674,15 +692,15 @@ def test_drawn_levels_go_with_values_too(correlation):
         25,
         correlation=correlation,
     )
-    sure = 5 * made.errors.std() / 20
-    assert abs(made.bias) < sure if correlation == 0 else made.bias * np.sign(correlation) > sure
-    assert abs(made.bias) < made.bias_bound
+    sure = 5 * simulation.errors.std() / 20
+    assert abs(simulation.bias) < sure if correlation == 0 else simulation.bias * np.sign(correlation) > sure
+    assert abs(simulation.bias) < simulation.bias_bound
 
 
 def test_levels_that_stay_are_drawn_by_spec():
     fixed = lab_specs.jorgensen(80).spec(3)
-    made = simulate("affine", UNIT, fixed, populations.uniform(), 5)
-    assert made.predicted == accord.plan(fixed, UNIT, "affine").rmse
+    simulation = simulate("affine", UNIT, fixed, populations.uniform(), 5)
+    assert simulation.predicted == accord.plan(fixed, UNIT, "affine").rmse
 
 
 @pytest.mark.parametrize("t", [0.05, "best", "max", "mean"])
@@ -708,7 +726,7 @@ def test_t_is_for_drawn_levels_too(t):
 def test_drawn_levels_that_cannot_be_used_are_refused(draw):
     with pytest.raises(AccordError) as refused:
         simulate("affine", UNIT, Drawn("bad", 100, draw), populations.uniform(), 5)
-    said(refused)
+    refusal_text(refused)
 
 
 # ---- ranks -----------------------------------------------------------------------------------------------------------
@@ -718,27 +736,29 @@ def test_drawn_levels_that_cannot_be_used_are_refused(draw):
 def test_errors_of_quantiles_are_percentiles(ps):
     """Against scipy: how many percent of the population, and of the people, lie between the answer and the quantile."""
     query = accord.quantile("x", ps, (-4, 4), step=2.0**-10)
-    made = simulate(
+    simulation = simulate(
         "rank", query, accord.Spec.from_groups({0.5: 200, 2.0: 100}), populations.normal(), 200, 20
     )
     half = 2.0**-11
     p = np.array(ps)
-    below, above = stats.norm.cdf(made.answers - half), stats.norm.sf(made.answers + half)
+    below, above = stats.norm.cdf(simulation.answers - half), stats.norm.sf(simulation.answers + half)
     expected = np.where(below > p, below - p, np.where(above > 1 - p, (1 - p) - above, 0.0))
-    assert made.answers.shape == made.errors.shape == made.errors_here.shape == (200, *p.shape)
-    np.testing.assert_allclose(made.errors, 100 * expected, atol=1e-9)
-    assert made.query.unit == "percentile points"
-    assert deviation(made.rmse, made.predicted, made.errors, 200) < 5
-    assert deviation(made.rmse_here, made.predicted_here, made.errors_here, 200) < 5
-    assert made.rmse_here < made.rmse
+    assert (
+        simulation.answers.shape == simulation.errors.shape == simulation.errors_here.shape == (200, *p.shape)
+    )
+    np.testing.assert_allclose(simulation.errors, 100 * expected, atol=1e-9)
+    assert simulation.query.unit == "percentile points"
+    assert deviation(simulation.rmse, simulation.predicted, simulation.errors, 200) < 5
+    assert deviation(simulation.rmse_here, simulation.predicted_here, simulation.errors_here, 200) < 5
+    assert simulation.rmse_here < simulation.rmse
 
 
 def test_errors_here_are_about_these_people():
     """Everyone is public: the chosen quantile is theirs, and its error about the population is that of a sample."""
-    made = simulate("rank", accord.median("x", (-4, 4)), PUBLIC, populations.normal(), 300, 21)
-    assert np.abs(made.errors_here).max() <= 0.25 + 1e-9  # one of 400 people
-    assert made.rmse == pytest.approx(100 * 0.5 / 20, rel=0.2)
-    assert abs(made.bias) < 5 * made.rmse / sqrt(300)
+    simulation = simulate("rank", accord.median("x", (-4, 4)), PUBLIC, populations.normal(), 300, 21)
+    assert np.abs(simulation.errors_here).max() <= 0.25 + 1e-9  # one of 400 people
+    assert simulation.rmse == pytest.approx(100 * 0.5 / 20, rel=0.2)
+    assert abs(simulation.bias) < 5 * simulation.rmse / sqrt(300)
 
 
 @pytest.mark.parametrize(
@@ -768,26 +788,26 @@ def test_errors_here_are_about_these_people():
 )
 def test_an_answer_that_is_right_has_no_error(query, population, answer):
     """Values beyond the bounds count as the nearer one, and half a step goes up: of the population just as of the people."""
-    made = simulate("rank", query, PUBLIC, population, 20, 22)
-    assert made.answers.tolist() == [answer] * 20
-    assert np.abs(made.errors_here).max() == 0
-    assert np.abs(made.errors).max() == pytest.approx(0, abs=1e-9)
+    simulation = simulate("rank", query, PUBLIC, population, 20, 22)
+    assert simulation.answers.tolist() == [answer] * 20
+    assert np.abs(simulation.errors_here).max() == 0
+    assert np.abs(simulation.errors).max() == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("ask", [accord.min, accord.max])
 def test_errors_of_extremes(ask):
     """How many percent lie beyond the answer; all of it for an answer beyond everyone."""
     spec = accord.Spec.from_groups({0.5: 150, 2.0: 150})
-    made = simulate("rank", ask("x", (-3, 4), step=2.0**-8), spec, populations.uniform(), 100, 23)
-    side = made.answers if ask is accord.min else 1 - made.answers
+    simulation = simulate("rank", ask("x", (-3, 4), step=2.0**-8), spec, populations.uniform(), 100, 23)
+    side = simulation.answers if ask is accord.min else 1 - simulation.answers
     outside, inner = side < -(2.0**-9), side > 2.0**-9
     sign = 1 if ask is accord.min else -1
-    assert (made.errors[outside] == sign * 100).all()
+    assert (simulation.errors[outside] == sign * 100).all()
     np.testing.assert_allclose(
-        made.errors[inner], sign * 100 * np.minimum(1, side[inner] - 2.0**-9), atol=1e-9
+        simulation.errors[inner], sign * 100 * np.minimum(1, side[inner] - 2.0**-9), atol=1e-9
     )
     assert inner.sum() > 80
-    assert deviation(made.rmse, made.predicted, made.errors, 100) < 5
+    assert deviation(simulation.rmse, simulation.predicted, simulation.errors, 100) < 5
 
 
 def test_all_truths_about_a_population():
@@ -809,14 +829,14 @@ def test_all_truths_about_a_population():
         (accord.count(where="x < 1.5e308 AND x < 1.7e308"), 1.0),
         (accord.count(), 1.0),
     ):
-        made = simulate("affine", query, PUBLIC, mixed, 50, 24)  # read without noise
+        simulation = simulate("affine", query, PUBLIC, mixed, 50, 24)  # read without noise
         np.testing.assert_allclose(
-            made.answers - made.errors,
-            np.tile(400 * np.array(truth), (50, 1)).reshape(made.answers.shape),
+            simulation.answers - simulation.errors,
+            np.tile(400 * np.array(truth), (50, 1)).reshape(simulation.answers.shape),
             atol=400 * 2 / 2**16,
         )
-        assert abs(made.bias) < 5 * made.errors.std() / sqrt(50) + 1e-9
-        assert made.errors_here == pytest.approx(0, abs=1e-6)
+        assert abs(simulation.bias) < 5 * simulation.errors.std() / sqrt(50) + 1e-9
+        assert simulation.errors_here == pytest.approx(0, abs=1e-6)
 
 
 # ---- everything runs -------------------------------------------------------------------------------------------------
@@ -850,10 +870,10 @@ def test_whatever_can_be_planned_can_be_simulated(mechanism, neighbors):
         except PlanError as cannot:
             with pytest.raises(PlanError) as refused:
                 simulate(mechanism, query, levels, populations.uniform(), 3, neighbors=neighbors)
-            assert mechanism in said(refused)
+            assert mechanism in refusal_text(refused)
             assert str(refused.value).split(":")[0] == str(cannot).split(":")[0]
             continue
-        made = simulate(mechanism, query, levels, populations.uniform(), 3, neighbors=neighbors)
+        simulation = simulate(mechanism, query, levels, populations.uniform(), 3, neighbors=neighbors)
         ran += 1
         outputs = (
             (len(query.cells),)
@@ -862,29 +882,40 @@ def test_whatever_can_be_planned_can_be_simulated(mechanism, neighbors):
             if getattr(query, "listed", False)
             else ()
         )
-        assert made.answers.shape == made.errors.shape == made.errors_here.shape == (3, *outputs)
-        assert np.isfinite(made.errors).all()
-        assert np.isfinite(made.errors_here).all()
+        assert (
+            simulation.answers.shape
+            == simulation.errors.shape
+            == simulation.errors_here.shape
+            == (3, *outputs)
+        )
+        assert np.isfinite(simulation.errors).all()
+        assert np.isfinite(simulation.errors_here).all()
         assert np.isfinite(
-            [made.predicted, made.predicted_here, made.rmse, made.rmse_here, made.standard_error]
+            [
+                simulation.predicted,
+                simulation.predicted_here,
+                simulation.rmse,
+                simulation.rmse_here,
+                simulation.standard_error,
+            ]
         ).all()
         if isinstance(levels, accord.Spec):
-            assert (made.predicted, made.predicted_here, made.bias_bound) == (
+            assert (simulation.predicted, simulation.predicted_here, simulation.bias_bound) == (
                 decided.rmse,
                 decided.rmse_here,
                 decided.bias_bound,
             )
-        assert set(made.row()) >= {"mechanism", "rmse", "predicted", "people", "correlation"}
+        assert set(simulation.row()) >= {"mechanism", "rmse", "predicted", "people", "correlation"}
     assert ran or (neighbors == "add-remove" and mechanism in ("stretch", "mix", "pe"))
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_very_few_people(size):
     for mechanism in ("minimum", "affine", "mix", "sample", "auto"):
-        made = simulate(
+        simulation = simulate(
             mechanism, UNIT, accord.Spec.from_groups({1.0: size}), populations.uniform(), 4, correlation=0.5
         )
-        assert made.answers.shape == (4,)
+        assert simulation.answers.shape == (4,)
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
@@ -956,10 +987,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("change", "kind", "words"), REFUSED, ids=[str(k) for k in range(len(REFUSED))])
 def test_what_is_refused(change, kind, words):
-    given_ = {**GOOD, **change}
+    arguments = {**GOOD, **change}
     with pytest.raises(kind) as refused:
-        simulate(**given_)
-    assert words in said(refused)
+        simulate(**arguments)
+    assert words in refusal_text(refused)
 
 
 def test_an_algorithm_is_refused():
@@ -967,17 +998,17 @@ def test_an_algorithm_is_refused():
     query = accord.sample(lambda rows, epsilon: 1.0, table).plan.query
     with pytest.raises(QueryError, match="several columns") as refused:
         simulate("sample", query, TWO, populations.uniform())
-    said(refused)
+    refusal_text(refused)
 
 
 @pytest.mark.parametrize("drawn", [nan, inf, -inf])
 def test_a_population_of_your_own_has_numbers(drawn):
     """Or is refused: what an engine takes as missing is not a value."""
-    own = Population("mine", lambda generator, shape: np.full(shape, drawn), lambda x: np.ones_like(x))
+    population = Population("mine", lambda generator, shape: np.full(shape, drawn), lambda x: np.ones_like(x))
     try:
-        made = simulate("affine", UNIT, TWO, own, 2)
+        simulation = simulate("affine", UNIT, TWO, population, 2)
     except AccordError as refused:
         assert len(str(refused)) > 25
     else:  # a missing value counts as the middle, as in a table
-        assert np.isfinite(made.answers).all()
-        assert made.answers.mean() == pytest.approx(0.5, abs=2)
+        assert np.isfinite(simulation.answers).all()
+        assert simulation.answers.mean() == pytest.approx(0.5, abs=2)

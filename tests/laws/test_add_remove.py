@@ -37,20 +37,20 @@ SPECS = {
     "public among them": Spec.of([0.1, 1.0, inf]),
 }
 NUMBERS = {
-    "mean": accord.mean("x", bounds=(0, 2), step=1),
-    "mean on a fine grid": accord.mean("x", bounds=(-3, 5)),
-    "sum": accord.sum("x", bounds=(-1, 2), step=1),
-    "sum above zero": accord.sum("x", bounds=(2, 4), step=0.5),
-    "sum below zero": accord.sum("x", bounds=(-4, -2), step=1),
-    "variance": accord.variance("x", bounds=(0, 3), step=1),
-    "standard deviation": accord.std("x", bounds=(-1, 1), step=1),
+    "mean": accord.mean("x", bounds=(0, 2), step=1, missing="none"),
+    "mean on a fine grid": accord.mean("x", bounds=(-3, 5), missing="none"),
+    "sum": accord.sum("x", bounds=(-1, 2), step=1, missing="none"),
+    "sum above zero": accord.sum("x", bounds=(2, 4), step=0.5, missing="none"),
+    "sum below zero": accord.sum("x", bounds=(-4, -2), step=1, missing="none"),
+    "variance": accord.variance("x", bounds=(0, 3), step=1, missing="none"),
+    "standard deviation": accord.std("x", bounds=(-1, 1), step=1, missing="none"),
     "count": accord.count(where="x > 0"),
     "count of everyone": accord.count(),
-    "histogram of two cells": accord.histogram("x", edges=[0, 1, 2]),
-    "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3]),
+    "histogram of two cells": accord.histogram("x", edges=[0, 1, 2], missing="none"),
+    "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3], missing="none"),
     "histogram with nowhere": accord.histogram("x", categories=["a", "b"]),
 }
-GRID = {"bounds": (0, 3), "step": 1}
+GRID = {"bounds": (0, 3), "step": 1, "missing": "none"}
 RANKS = {
     "median": accord.median("x", **GRID),
     "quantile 0.9": accord.quantile("x", 0.9, **GRID),
@@ -64,11 +64,11 @@ ADDING = ("minimum", "threshold", "proportional", "affine", "fallah")
 CHOOSING = ("minimum", "threshold", "rank")
 
 
-def planned(spec, query, name, **how):
+def planned(spec, query, name, **options):
     """The plan by a mechanism, or None where it is refused."""
-    how = {"neighbors": "add-remove", **how}
-    candidate = next(c for c in accord.plan(spec, query, **how).candidates if c.mechanism == name)
-    return None if candidate.rmse is None else accord.plan(spec, query, name, **how)
+    options = {"neighbors": "add-remove", **options}
+    candidate = next(c for c in accord.plan(spec, query, **options).candidates if c.mechanism == name)
+    return None if candidate.rmse is None else accord.plan(spec, query, name, **options)
 
 
 def values_of(query):
@@ -97,8 +97,8 @@ def laplace_loss(plan, answer=None):
     @cache
     def output(table, *draws):
         noise = Fixed(*draws)
-        found = answer(summary_of(plan.spec, plan.query, table), calibration, target, noise)
-        return found, noise.scales
+        released = answer(summary_of(plan.spec, plan.query, table), calibration, target, noise)
+        return released, noise.scales
 
     def loss(one, other):
         (here, scales), (there, same) = output(one), output(other)
@@ -157,9 +157,9 @@ def test_half_the_noise_is_found_out(name, query):
 
     def bad(summary, calibration, target, noise):
         half = Half(*noise.draws)
-        found = good(summary, calibration, target, half)
+        released = good(summary, calibration, target, half)
         noise.scales = half.scales
-        return found
+        return released
 
     charges = plan.calibration.charges.tolist()
     assert worst_losses(plan, laplace_loss(plan, bad)) == [Fraction(2 * c, MICRO) for c in charges]
@@ -206,17 +206,17 @@ def choice_loss(plan, sharper=1, narrower=1):
     @cache
     def laws(table):
         noise = Recording(sharper, narrower)
-        found = answer(summary_of(plan.spec, query, table), plan.calibration, target, noise)
-        assert len(noise.scales) == (1 if noise.laws else 0) and len(found) == target.outputs + 1
-        return noise.laws, found, noise.scales
+        released = answer(summary_of(plan.spec, query, table), plan.calibration, target, noise)
+        assert len(noise.scales) == (1 if noise.laws else 0) and len(released) == target.outputs + 1
+        return noise.laws, released, noise.scales
 
     def loss(one, other):
-        (here, found, scales), (there, same, scales_there) = laws(one), laws(other)
+        (here, released, scales), (there, same, scales_there) = laws(one), laws(other)
         assert len(here) == len(there) and scales == scales_there
         if not here:
-            assert found == same, "who is not public decides a release without noise"
+            assert released == same, "who is not public decides a release without noise"
             return 0.0
-        moved = abs(found[-1] - same[-1]) * MICRO
+        moved = abs(released[-1] - same[-1]) * MICRO
         assert moved.denominator == 1, "no integer draw gives the same size"
         pairs = list(zip(here, there, strict=True))
         choices = max(sum(float((sign * (a - b)).max()) for a, b in pairs) for sign in (1, -1))
@@ -269,14 +269,14 @@ def test_the_size_takes_the_rest_of_the_charge(name):
 def sizes_of(plan):
     noise = Recording()
     summary = summary_of(plan.spec, plan.query, [(0,)] * plan.spec.total)
-    found = plan.method.answer(summary, plan.calibration, plan.target, noise)
-    assert found[-1] == Fraction(int(plan.calibration.charges @ plan.spec.people), MICRO)
+    released = plan.method.answer(summary, plan.calibration, plan.target, noise)
+    assert released[-1] == Fraction(int(plan.calibration.charges @ plan.spec.people), MICRO)
     return noise.scales
 
 
-def worst_losses_between(plan, **how):
+def worst_losses_between(plan, **options):
     """Of somebody at the end of the grid, beside people who all are there or all are not."""
-    loss = choice_loss(plan, **how)
+    loss = choice_loss(plan, **options)
     return max(
         loss(((mine,), *[other] * (plan.spec.total - 1)), (None, *[other] * (plan.spec.total - 1)))
         for mine in (0, plan.query.cells)
@@ -345,13 +345,13 @@ def test_a_target_of_the_other_notion_is_found_out(query):
 
 def overcharged_where_replaced(plan):
     """Who of two people can lose more than their charge by another value."""
-    values, loss, found = values_of(plan.query), laplace_total(plan), set()
+    values, loss, overcharged = values_of(plan.query), laplace_total(plan), set()
     for table in product(values, repeat=2):
         for person, value in product(range(2), values):
             other = (*table[:person], value, *table[person + 1 :])
             if loss(table, other) > Fraction(int(plan.calibration.charges[person]), MICRO):
-                found.add(person)
-    return found
+                overcharged.add(person)
+    return overcharged
 
 
 def laplace_total(plan):
@@ -406,8 +406,8 @@ def test_without_noise_it_is_the_plain_statistic_of_who_is_there(query):
                 spread**2 if plan.query.statistic == "variance" else spread, rel=1e-12
             )
         case _:
-            found = value if isinstance(value, list) else [value]
-            for point, p in zip(found, plan.calibration.ps, strict=True):
+            points = value if isinstance(value, list) else [value]
+            for point, p in zip(points, plan.calibration.ps, strict=True):
                 off = [max(0, (x < r).sum() - p * 6, (x > r).sum() - (1 - p) * 6) for r in range(4)]
                 assert off[int(point)] == min(off)
 
@@ -421,8 +421,8 @@ def test_a_mean_of_nobody_is_the_middle_and_its_interval_everything():
     empty = accord.table(
         {"x": np.zeros(0), "e": np.zeros(0)}, epsilon="e", neighbors="add-remove", roster=spec
     )
-    made = replace(empty.release(plan), released=(Fraction(0), Fraction(0)))
-    assert made.interval() == (2.0, 6.0)
+    release = replace(empty.release(plan), released=(Fraction(0), Fraction(0)))
+    assert release.interval() == (2.0, 6.0)
 
 
 @pytest.mark.parametrize("neighbors", [REPLACE, ADD_REMOVE], ids=str)
@@ -489,15 +489,14 @@ def arrow(people, folder):
 
 
 def arrays(people, folder):
-    found = rows_of(people)
+    rows = rows_of(people)
     numbers = {
-        name: np.array([nan if v is None else v for v in found[name]], dtype=np.float64)
-        for name in ("x", "e")
+        name: np.array([nan if v is None else v for v in rows[name]], dtype=np.float64) for name in ("x", "e")
     }
     return {
-        "id": np.array(found["id"], dtype=object),
+        "id": np.array(rows["id"], dtype=object),
         **numbers,
-        "tier": np.array(found["tier"], dtype=object),
+        "tier": np.array(rows["tier"], dtype=object),
     }
 
 
@@ -512,14 +511,16 @@ def csv_file(people, folder):
 
 
 def opened(form, people, folder, tiers=False, user="id"):
-    how = (
+    options = (
         {"epsilon": "tier", "tiers": TIERS, "roster": TIERED} if tiers else {"epsilon": "e", "roster": ROSTER}
     )
-    return accord.table(form(people, folder), user=user, neighbors="add-remove", **how)
+    return accord.table(form(people, folder), user=user, neighbors="add-remove", **options)
 
 
-def all_but_the_answer(made):
-    return {name: part for name, part in made.receipt().items() if name not in ("time", "value", "interval")}
+def all_but_the_answer(release):
+    return {
+        name: part for name, part in release.receipt().items() if name not in ("time", "value", "interval")
+    }
 
 
 @pytest.mark.parametrize(
@@ -548,7 +549,7 @@ def test_whoever_is_there_decides_nothing_but_the_value(form, tiers, tmp_path):
 
 def counted(table, by_cell):
     """How many people are read: of a count, in its second column and in its cell 1."""
-    summary = table.reader.summary(accord.count(), None, by_cell)
+    summary = table.reader.summaries(accord.count(), by_cell=by_cell)[0]
     assert (summary.people == ROSTER.people).all()
     return int(sum(summary.amount[summary.output == 1]))
 
@@ -601,11 +602,11 @@ def test_one_person_adds_what_is_theirs_and_no_more(with_and_without, query):
     target = asked.under(ADD_REMOVE)
 
     def integers(table):
-        found = {}
+        sums_by_output = {}
         for level, row in enumerate(table.reader.summary(asked).rows()):
             sums = target.sums(row, 0) if isinstance(target, Additive) else row
-            found |= {(level, output): int(amount) for output, amount in enumerate(sums) if amount}
-        return found
+            sums_by_output |= {(level, output): int(amount) for output, amount in enumerate(sums) if amount}
+        return sums_by_output
 
     for (_, x, epsilon), before, after in with_and_without:
         there, base = integers(after), integers(before)
@@ -629,8 +630,8 @@ def test_more_people_than_the_roster_has_do_not_overflow(name):
         scores = []
 
         class Scores(Fixed):
-            def choose(self, found, scale):
-                scores.extend(int(s) for s in found)
+            def choose(self, choice_scores, scale):
+                scores.extend(int(s) for s in choice_scores)
                 return 0
 
         summary = Summary(roster.people, 4, level, points, people)
@@ -651,8 +652,8 @@ def test_more_people_than_the_roster_has_do_not_overflow(name):
     else:
         sums = np.array([people, value * people], dtype=object)
         summary = Summary(roster.people, 2, np.zeros(2, dtype=np.int64), np.array([0, 1]), sums)
-    found = plan.method.answer(summary, plan.calibration, plan.target, Fixed())
-    assert found == [value * people, 7 * people]
+    released = plan.method.answer(summary, plan.calibration, plan.target, Fixed())
+    assert released == [value * people, 7 * people]
 
 
 def test_a_plan_reads_nothing(monkeypatch, tmp_path):
@@ -675,10 +676,10 @@ def test_workloads_tell_nothing_either(tmp_path):
     asked = accord.workload([ASKED["mean"], ASKED["count of everyone"], ASKED["median"]])
     receipts = []
     for people in (PEOPLE, PEOPLE[1:], [*PEOPLE, *MORE["NaN"]]):
-        made = opened(arrow, people, tmp_path).release(asked)
+        release = opened(arrow, people, tmp_path).release(asked)
         receipts.append(
-            [all_but_the_answer(part) for part in made.releases]
-            + [made.plan.describe(), str(made.plan), made.plan.spent.tolist()]
+            [all_but_the_answer(part) for part in release.releases]
+            + [release.plan.describe(), str(release.plan), release.plan.spent.tolist()]
         )
     assert receipts[0] == receipts[1] == receipts[2]
 
@@ -709,7 +710,7 @@ def test_refusals_say_what_to_do():
     people = {"id": ["a", "b"], "x": [1.0, 2.0], "e": [0.5, 2.0]}
     with pytest.raises(
         SourceError,
-        match=r"so that its levels cannot be counted: give roster=Spec of everyone who could be in it\.$",
+        match=r"cannot be counted: give roster=Spec of everyone who could be in it, or consent=, a register of",
     ):
         accord.table(people, epsilon="e", neighbors="add-remove")
     with pytest.raises(SourceError, match="give roster=Spec"):
@@ -755,8 +756,8 @@ def test_no_ledger_takes_a_table_whose_people_are_private(tmp_path):
     """Nor tells whether it knows the people in it: it refuses before it reads, and says the same whoever is there."""
     people = {"id": ["a", "b"], "x": [1.0, 2.0], "e": [0.5, 2.0]}
     ledger = Ledger(tmp_path / "ledger.db")
-    known = accord.table(people, epsilon="e", user="id")
-    ledger.register(known, "people")
+    with_ids = accord.table(people, epsilon="e", user="id")
+    ledger.register(with_ids, "people")
     said = set()
     for roster in (Spec.of([0.5, 2.0]), Spec.of([0.5, 2.0, 2.0])):
         table = accord.table(people, epsilon="e", user="id", neighbors="add-remove", roster=roster)

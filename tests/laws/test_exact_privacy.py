@@ -26,8 +26,8 @@ SPECS = {
     "public among them": accord.Spec.from_groups({0.1: 1, 1.0: 1, float("inf"): 1}),
 }
 SQUARES = {
-    "variance": accord.variance("x", bounds=(0, 3), step=1),
-    "standard deviation": accord.std("x", bounds=(-1, 1), step=1),
+    "variance": accord.variance("x", bounds=(0, 3), step=1, missing="none"),
+    "standard deviation": accord.std("x", bounds=(-1, 1), step=1, missing="none"),
 }
 SMALL = {name: q for name, q in (QUERIES | SQUARES).items() if len(person_values(q)) <= 4}
 

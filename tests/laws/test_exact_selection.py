@@ -6,6 +6,7 @@ the points chosen, so that the largest log ratio of two tables is the sum of the
 for every table on a tiny grid, every person and every value that they could have instead.
 """
 
+from fractions import Fraction
 from functools import cache
 from itertools import product
 from math import exp, fsum, inf, log
@@ -16,9 +17,11 @@ from planted import naive_scores
 
 import accord
 from accord.budget import MICRO, PUBLIC
-from accord.mechanisms import ALL, pe
+from accord.mechanisms import ALL, pe, rank
+from accord.mechanisms.record import Refused
 from accord.people.summary import Summary
 from accord.relation import REPLACE
+from accord.statistics.ranks import spending
 
 TOLERANCE = 1e-12
 SPECS = {
@@ -30,29 +33,38 @@ SPECS = {
     "two public": accord.Spec.of([1.5, inf, inf]),
     "all alike": accord.Spec.of([1.0, 1.0, 1.0]),
 }
-GRID = {"bounds": (0, 3), "step": 1}
+GRID = {"bounds": (0, 3), "step": 1, "missing": "none"}
 QUERIES = {
     "median": accord.median("x", **GRID),
     "quantile 0.9": accord.quantile("x", 0.9, **GRID),
     "quantile 0.2": accord.quantile("x", 0.2, **GRID),
     "two quantiles": accord.quantile("x", [0.25, 0.75], **GRID),
     "three quantiles": accord.quantile("x", [0.1, 0.5, 0.55], **GRID),
+    "median in values": accord.median("x", **GRID, interval="values"),
+    "two quantiles in values": accord.quantile("x", [0.2, 0.75], **GRID, interval="values"),
     "min": accord.min("x", **GRID),
     "max": accord.max("x", **GRID),
     "count": accord.count(where="x > 0"),
 }
 ODD = ("quantile 0.9", "quantile 0.2", "three quantiles")  # p·W of four people lies on one of them
+IN_VALUES = ("median in values", "two quantiles in values")  # four people are far from where brackets aim at
 SHARED = [(spec, 1.0) for spec in SPECS] + [
     (spec, 0.37) for spec in ("three levels", "one public", "far apart")
 ]
 BY_NAME = {m.name: m for m in ALL}
 
 
+def answers(mechanism, target):
+    try:
+        return mechanism.method(target)
+    except Refused:
+        return None
+
+
 def choosing(query):
     """The mechanisms that answer this by choices. Of `sample`, who is kept matters as well: test_sample.py."""
     target = query.under(REPLACE)
-    answering = [m.name for m in ALL if any(isinstance(target, method.answers) for method in m.methods)]
-    names = [name for name in answering if name != "sample"]
+    names = [m.name for m in ALL if answers(m, target) and m.name != "sample"]
     return [name for name in names if name == "pe"] if query.statistic == "count" else names
 
 
@@ -107,7 +119,7 @@ def choices(answer, plan, table):
 
     first, calls = run(())
     assert run([len(scores) - 1 for scores, _ in calls])[1] == calls, "a choice depends on another one"
-    found = []
+    laws = []
     for k, (scores, scale) in enumerate(calls):
         size = plan.spec.total + 1 if query.statistic == "count" else query.points
         if len(scores) == size:
@@ -118,8 +130,8 @@ def choices(answer, plan, table):
                 for i in range(len(scores))
             ]
             assert len(set(labels)) == len(labels)
-        found.append(dict(zip(labels, log_probabilities(scores, scale), strict=True)))
-    return found, first
+        laws.append(dict(zip(labels, log_probabilities(scores, scale), strict=True)))
+    return laws, first
 
 
 def worst_losses(answer, plan):
@@ -157,6 +169,26 @@ def overcharged(answer, plan):
         for person, (lost, charge) in enumerate(zip(worst_losses(answer, plan), charges, strict=True))
         if lost is not None and lost > charge / MICRO + TOLERANCE
     ]
+
+
+@pytest.mark.parametrize("p", [Fraction(1, 2), Fraction(333_333, 10**6)], ids=str)
+@pytest.mark.parametrize(
+    "weights", [[0, 3, 0, 4, 5], [2**44 + 1, 0, 0, 2**44 + 3, 5]], ids=["small", "large"]
+)
+def test_scores_by_rank_are_exact_whole_numbers(weights, p):
+    """Also where they are beyond 64 bits: a float, or an overflow, would be another mechanism."""
+    noise, total = Recording(), sum(weights)
+    scores = []
+    for r, own in enumerate(weights):
+        below = sum(weights[:r])
+        wrong = max(0, below - p * total, total - below - own - (1 - p) * total)
+        scores.append(-wrong * p.denominator)
+    given = []
+    choose = noise.choose
+    noise.choose = lambda scores, scale: given.append(scores.dtype.kind) or choose(scores, scale)
+    rank.select(np.array(weights), p, noise, Fraction(2 * MICRO))
+    assert noise.calls == [(scores, 2 * MICRO * p.denominator)]
+    assert given[0] in "iO"
 
 
 @pytest.mark.parametrize(("spec", "share"), SHARED)
@@ -199,7 +231,20 @@ EVEN = accord.Spec.of(
 )  # p·W lies between two people, so that one of them decides which points are best
 
 
-@pytest.mark.parametrize(("name", "query"), [(name, query) for name, query in CASES if query not in ODD])
+@pytest.mark.parametrize("query", IN_VALUES)
+def test_brackets_beside_a_quantile_that_has_the_whole_charge_are_found_out(query, monkeypatch):
+    plan = accord.plan(EVEN, QUERIES[query], "rank")
+    answer = BY_NAME["rank"].method(plan.target).answer
+    assert overcharged(answer, plan) == []
+    monkeypatch.setattr(
+        rank, "spending", lambda ps, relation, tells_size, draws: spending(ps, relation, tells_size)
+    )
+    assert overcharged(answer, plan)
+
+
+@pytest.mark.parametrize(
+    ("name", "query"), [(name, query) for name, query in CASES if query not in (*ODD, *IN_VALUES)]
+)
 def test_half_the_noise_is_found_out(name, query):
     plan = accord.plan(EVEN, QUERIES[query], name)
     answer = BY_NAME[name].method(plan.target).answer
@@ -213,8 +258,8 @@ def test_the_naive_rank_is_found_out(monkeypatch, spec):
     plan = accord.plan(SPECS[spec], QUERIES["median"], "pe")
     assert overcharged(pe.METHOD.answer, plan) == []
     monkeypatch.setattr(pe, "quantile_scores", naive_scores)
-    found = overcharged(pe.METHOD.answer, plan)
-    assert found and max(lost / charge for _, lost, charge in found) > 2
+    losses = overcharged(pe.METHOD.answer, plan)
+    assert losses and max(lost / charge for _, lost, charge in losses) > 2
 
 
 def test_an_answer_that_is_possible_for_one_table_only_is_found_out(monkeypatch):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from noises import Fixed
 from strategies import (
     QUERIES,
+    RANKED,
     additive_queries,
     finite_specs,
     person_values,
@@ -22,18 +23,19 @@ from strategies import (
 import accord
 from accord import relation
 from accord.budget import PUBLIC
+from accord.errors import SourceError
 from accord.mechanisms import ALL
-from accord.mechanisms.rank import Ranked
+from accord.mechanisms.rank import RankCalibration
 from accord.release.answer import answer
 
 NAMES = [m.name for m in ALL]
 NEIGHBORS = [r.name for r in relation.ALL]
 
 
-def planned(spec, query, name, **how):
+def planned(spec, query, name, **options):
     """The plan by a mechanism, or None where it is refused."""
-    candidate = next(c for c in accord.plan(spec, query, **how).candidates if c.mechanism == name)
-    return None if candidate.rmse is None else accord.plan(spec, query, name, **how)
+    candidate = next(c for c in accord.plan(spec, query, **options).candidates if c.mechanism == name)
+    return None if candidate.rmse is None else accord.plan(spec, query, name, **options)
 
 
 @pytest.mark.parametrize("mechanism", ALL, ids=NAMES)
@@ -58,6 +60,16 @@ def test_charges_are_at_most_the_levels_times_the_share(name, spec, query, share
     assert list(plan.charges) == list(spec.levels)
 
 
+@pytest.mark.parametrize("groups", [{1.0: 1, 2.0: 2}, {1.0: 2, 2.0: 2}, {1.0: 1, 2.0: 1}], ids=str)
+def test_a_summary_of_other_people_is_not_answered(groups):
+    """Also if only one level has more or fewer of them than were planned for, and so were charged."""
+    plan = accord.plan(accord.Spec.from_groups({1.0: 2, 2.0: 1}), QUERIES["mean"], "affine")
+    others = accord.Spec.from_groups(groups)
+    summary = summary_of(others, QUERIES["mean"], [(3,)] * others.total)
+    with pytest.raises(SourceError, match=r"^the table has changed since its levels were read\."):
+        answer(plan, [summary], Fixed())
+
+
 @pytest.mark.parametrize(
     "name", [n for n in NAMES if n != "sample"]
 )  # whose people are drawn: test_sample.py
@@ -73,12 +85,12 @@ def test_zero_noise_gives_the_plain_weighted_statistic(name, spec, query, data):
     )
     value, _ = answer(plan, [summary_of(small, query, rows)], Fixed())
     if query.unit == "percentile points":
-        found = value if isinstance(value, list) else [value]
+        points = value if isinstance(value, list) else [value]
         wanted = [
             float(query.low + query.step * round(k))
             for k in plain_quantiles(name, plan, [row[0] for row in rows])
         ]
-        assert found == sorted(wanted)
+        assert points == sorted(wanted)
         return
     weights = np.repeat(plan.calibration.weights, small.people)
     value = list(value.values()) if isinstance(value, dict) else [value]
@@ -91,10 +103,29 @@ def test_zero_noise_gives_the_plain_weighted_statistic(name, spec, query, data):
         )
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "sample"])
+def test_who_is_charged_nothing_is_not_read(name):
+    """Half of a millionth is nothing: then every value of these people gives the same answer."""
+    spec = accord.Spec.from_groups({1e-6: 3, 1.0: 4, 2.0: 2})
+    for label, query in (QUERIES | RANKED).items():
+        plan = planned(spec, query, name, share=0.5)
+        if plan is None:
+            continue
+        assert plan.calibration.charges[0] == 0
+        values = person_values(query)
+        others = [values[k % len(values)] for k in range(6)]
+        answers = [answer(plan, [summary_of(spec, query, [v] * 3 + others)], Fixed()) for v in values]
+        assert all(one == answers[0] for one in answers), label
+
+
 def plain_quantiles(name, plan, x):
     """What a mechanism without noise should choose: by the definition, person by person."""
     spec, query = plan.spec, plan.query
-    ps = plan.calibration.ps if isinstance(plan.calibration, Ranked) else getattr(plan.target, "ps", ())
+    ps = (
+        plan.calibration.ps
+        if isinstance(plan.calibration, RankCalibration)
+        else getattr(plan.target, "ps", ())
+    )
     x, level = np.array(x), np.repeat(np.arange(spec.micro.size), spec.people)
     if name == "pe":
         if query.statistic in ("min", "max"):
@@ -144,7 +175,7 @@ def test_equal_levels_are_the_homogeneous_case(name, micro, people):
 @given(micro=st.integers(100_000, 1_000_000), people=st.integers(1_000, 10_000))
 def test_equal_levels_are_the_homogeneous_case_of_ranks(micro, people):
     """All of them are the exponential mechanism then."""
-    query = accord.median("x", bounds=(0, 100))
+    query = accord.median("x", bounds=(0, 100), missing="none")
     plans = {
         name: planned(accord.Spec.from_groups({micro / 1e6: people}), query, name)
         for name in ("minimum", "threshold", "rank", "mix", "pe")
@@ -205,7 +236,7 @@ def test_affine_predicts_no_more_than_any_other_weighted_mean(neighbors, spec, q
 
 def test_sample_can_predict_less_than_affine_where_values_are_replaced():
     """Above t/2 somebody is kept with a chance of more than ε/t: with large levels, few people and much noise that is worth more than thinning costs."""
-    cells = accord.histogram("x", edges=list(range(40)))
+    cells = accord.histogram("x", edges=list(range(40)), missing="none")
     for groups, query, least in (
         ({9.0: 1, 10.0: 1}, QUERIES["mean"], 0.999),
         ({8.0: 2, 12.0: 1}, cells, 0.9),

@@ -29,7 +29,7 @@ from strategies import changed
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
-from accord.mechanisms.regression import Kept, Weighted
+from accord.mechanisms.regression import RegressionCalibration, SampledRegressionCalibration
 from accord.mechanisms.sample import SURE
 from accord.people.summary import Summary
 from accord.relation import ADD_REMOVE, REPLACE
@@ -41,6 +41,7 @@ from accord.statistics.mean import MembersMean
 GRID = {"bounds": (0, 2), "step": 1}
 ADDED = {
     "mean": lambda **of: accord.mean("x", **GRID, **of),
+    "mean, none missing": lambda **of: accord.mean("x", **GRID, missing="none", **of),
     "mean on a fine grid": lambda **of: accord.mean("x", bounds=(-1, 2), **of),
     "sum": lambda **of: accord.sum("x", bounds=(-1, 2), step=1, **of),
     "sum above zero": lambda **of: accord.sum("x", bounds=(1, 2), step=0.5, missing=2, **of),
@@ -68,6 +69,7 @@ CHOSEN = {
 }
 STATISTICS = ADDED | CHOSEN
 PARTS = {
+    "values": {},
     "where": {"where": "m > 0"},
     "by 1": {"by": "g", "keys": [1]},
     "by 2": {"by": "g", "keys": [1, 2]},
@@ -81,7 +83,12 @@ SPECS = {
     "generous": (Spec.of([700.0, 90_000.0]), 1.0),
 }
 NEIGHBORS = ("replace", "add-remove")
-CASES = [(s, p) for s in STATISTICS for p in PARTS if (s, p) != ("count", "where")]  # which is no Grouped
+MEMBERS = ("values", "where")
+"""Of some people, while everyone stays: of whoever has a value, also with a condition."""
+COUNTED = ("count", "rows", "mean, none missing", "sum above zero")
+"""In which everyone counts, whether they have a value or not."""
+NO_PART = [("count", "where"), *((s, "values") for s in COUNTED)]
+CASES = [(s, p) for s in STATISTICS for p in PARTS if (s, p) not in NO_PART]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,7 +111,7 @@ def kinds(regression, of):
     return [dict(zip("xzgm", row, strict=True)) for row in product(xs, zs, gs, ms)]
 
 
-def opened(people, levels, user, **how):
+def opened(people, levels, user, **options):
     """A table of people who are lists of rows; without `user`, of one row each."""
     rows = [(row, k) for k, person in enumerate(people) for row in person]
     columns = {name: np.array([row[name] for row, _ in rows], dtype=float) for name in "xzgm"}
@@ -112,22 +119,22 @@ def opened(people, levels, user, **how):
         "id": np.array([k for _, k in rows]),
         "e": np.array([levels[k] for _, k in rows], dtype=float),
     }
-    return accord.table(columns, epsilon="e", user="id" if user else None, **how)
+    return accord.table(columns, epsilon="e", user="id" if user else None, **options)
 
 
 @cache
 def contributions(statistic, part, neighbors, by_cell=False):
     """All that one person can add to a Summary: for each group the (output, amount) that are not 0."""
     query = answered(statistic, part, neighbors)
-    found = {}
+    people_seen = {}
     for user in (False, True):
         if not user and statistic == "rows":
             continue
         table, people = everyone(statistic.startswith("regression"), part, user)
-        made = [added(s, people) for s in table.reader.summaries(query, None, by_cell)]
-        for person in zip(*made, strict=True):
-            found[person] = None
-    return list(found)
+        by_group = [added(s, people) for s in table.reader.summaries(query, None, by_cell)]
+        for person in zip(*by_group, strict=True):
+            people_seen[person] = None
+    return list(people_seen)
 
 
 @cache
@@ -175,7 +182,7 @@ class WithoutOne(Summary):
 def put_together(spec, people, groups, outputs, absent=None):
     """The Summaries of people who add these; None: not there. `absent`: of which level one is not kept."""
     level_of = np.repeat(np.arange(spec.micro.size), spec.people).tolist()
-    made = []
+    summaries = []
     for place in range(groups):
         entries = [
             (j, k, a)
@@ -187,10 +194,10 @@ def put_together(spec, people, groups, outputs, absent=None):
         level, output = (np.array(column, dtype=np.int64) for column in columns[:2])
         amount = np.array(columns[2], dtype=np.int64 if sum(map(abs, columns[2])) < 2**60 else object)
         if absent is None:
-            made.append(Summary(spec.people, outputs, level, output, amount))
+            summaries.append(Summary(spec.people, outputs, level, output, amount))
         else:
-            made.append(WithoutOne(spec.people, outputs, level, output, amount, absent))
-    return made
+            summaries.append(WithoutOne(spec.people, outputs, level, output, amount, absent))
+    return summaries
 
 
 # ---- the noise -----------------------------------------------------------------------------------------------------
@@ -231,8 +238,8 @@ class Outcomes:
         return np.zeros(count, dtype=np.uint64)
 
 
-def drawn(plan, summaries, *how):
-    noise = Outcomes(*how)
+def drawn(plan, summaries, *script):
+    noise = Outcomes(*script)
     return answer(plan, summaries, noise), noise
 
 
@@ -244,10 +251,10 @@ def compared(spec, share, statistic, part, neighbors):
 def planned(spec, share, statistic, part, neighbors, name):
     """The plan by a mechanism; None where it is refused."""
     plan = compared(spec, share, statistic, part, neighbors)
-    found = next(c for c in plan.candidates if c.mechanism == name)
-    if found.rmse is None:
+    candidate = next(c for c in plan.candidates if c.mechanism == name)
+    if candidate.rmse is None:
         return None
-    return changed(plan, mechanism=name, calibration=found.calibration, prediction=found.prediction)
+    return changed(plan, mechanism=name, calibration=candidate.calibration, prediction=candidate.prediction)
 
 
 def level_of(person, spec):
@@ -284,7 +291,7 @@ def additive_loss(plan, here, there):
 def worst_additive(plan, statistic, part, neighbors, draw=drawn):
     """For each level the largest loss of one person; 0 for who is charged ∞."""
     spec, can = plan.spec, contributions(statistic, part, neighbors)
-    outputs, groups = outputs_of(statistic, part, neighbors), plan.query.groups
+    outputs, groups = outputs_of(statistic, part, neighbors), plan.private_groups
     charges = plan.calibration.charges.tolist()
     worst = [Fraction(0)] * spec.micro.size
     few = ends(can) if len(can) > 12 else can
@@ -321,13 +328,16 @@ def ends(can):
 
 def is_tight(statistic, part, plan):
     """One group, where nobody can do more than come or go, is charged for both; nobody in a group has no row there."""
-    alone = plan.query.groups == 1 and plan.times == 2
+    alone = plan.private_groups == 1 and plan.times == 2
     return not (alone and (statistic in ("count", "rows") or statistic.startswith("regression")))
 
 
 def is_mean_only(plan):
     """Whether a regression releases no slopes."""
-    return isinstance(plan.calibration, Weighted | Kept) and plan.calibration.mean_only
+    return (
+        isinstance(plan.calibration, RegressionCalibration | SampledRegressionCalibration)
+        and plan.calibration.mean_only
+    )
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
@@ -354,8 +364,10 @@ def test_the_loss_is_exactly_the_charge(statistic, part, neighbors):
     if statistic.startswith("regression"):  # both ways of answering it were tried
         plans = [planned(*SPECS[spec], statistic, part, neighbors, "affine") for spec in used]
         assert [is_mean_only(plan) for plan in plans] == [True, False]
-    direct = neighbors == "replace" and part == "where" and statistic.split()[0] in ("sum", "rows")
-    assert ("mix" in tried) == ("stretch" in tried) == direct
+    summed, stays = statistic.split()[0].strip(","), neighbors == "replace" and part in MEMBERS
+    everywhere = stays and part == "values" and summed == "histogram"  # who has no value is in no cell
+    assert ("mix" in tried) == (everywhere or (stays and summed in ("mean", "sum", "rows")))
+    assert ("stretch" in tried) == (stays and summed in ("sum", "rows"))
 
 
 def test_a_mean_with_a_condition_releases_two_sums_of_members():
@@ -436,7 +448,7 @@ def choice_loss(here, there):
 def worst_choice(plan, statistic, part, neighbors, draw=drawn):
     """For each level the largest loss over all tables of such people, and all changes."""
     spec, can = plan.spec, contributions(statistic, part, neighbors)
-    outputs, groups = outputs_of(statistic, part, neighbors), plan.query.groups
+    outputs, groups = outputs_of(statistic, part, neighbors), plan.private_groups
     states = can if neighbors == "replace" else [None, *can]
     read = cache(lambda table: draw(plan, put_together(spec, table, groups, outputs)))
     charges = plan.calibration.charges.tolist()
@@ -506,8 +518,9 @@ def test_sharper_choices_are_found_out(statistic, neighbors):
     assert worst_choice(plan, statistic, "by 1", neighbors, bad)[0] > plan.cost[0] / MICRO
 
 
+@pytest.mark.parametrize("part", MEMBERS)
 @pytest.mark.parametrize("statistic", CHOSEN)
-def test_a_condition_alone_takes_the_whole_charge_of_a_quantile(statistic):
+def test_a_condition_alone_takes_the_whole_charge_of_a_quantile(statistic, part):
     """Under replace nobody counts twice; somebody who comes or goes loses more with less noise on the size."""
 
     def narrower(times):
@@ -523,11 +536,11 @@ def test_a_condition_alone_takes_the_whole_charge_of_a_quantile(statistic):
 
     spec = Spec.of([2.0, 2.0, 2.0])
     for name in ("minimum", "threshold", "rank"):
-        plan = planned(spec, 1.0, statistic, "where", "replace", name)
+        plan = planned(spec, 1.0, statistic, part, "replace", name)
         assert plan.times == 1 and plan.cost.tolist() == [2 * MICRO]
-        (good,) = worst_choice(plan, statistic, "where", "replace")
+        (good,) = worst_choice(plan, statistic, part, "replace")
         assert 1.0 < good <= 2.0 + 1e-12
-        (bad,) = worst_choice(plan, statistic, "where", "replace", narrower(10))
+        (bad,) = worst_choice(plan, statistic, part, "replace", narrower(10))
         assert bad > 2.0 + 1e-9
     assert planned(spec, 1.0, statistic, "by 1", "replace", "rank").times == 2
 
@@ -556,20 +569,18 @@ def test_sampling_loses_no_more(statistic, part, neighbors):
     """Against not being kept, a person who is kept loses at most s; which chance makes that their charge follows from the proof of mechanisms/sample.py."""
     for spec, share in [*SMALL.values(), SPECS["generous"]]:
         plan = planned(spec, share, statistic, part, neighbors, "sample")
-        if plan is None:
-            assert (statistic, part, neighbors) == ("mean", "where", "replace")
-            continue
+        assert plan is not None
         calibration = plan.calibration
         direct = plan.times == 1 and neighbors == "replace"
         assert plan.target.relation is (REPLACE if direct else ADD_REMOVE)
-        assert plan.target.about_members == (direct and part == "where")
+        assert plan.target.about_members == (direct and not statistic.startswith("histogram"))
         if calibration.t == PUBLIC:
             assert all(c in (0, PUBLIC) for c in plan.cost.tolist())
             continue
         s = Fraction(calibration.t, MICRO) / (2 if direct else 1)
         by_cell = plan.method.needs_cells
         can = contributions(statistic, part, neighbors, by_cell)
-        outputs, groups = outputs_of(statistic, part, neighbors, by_cell), plan.query.groups
+        outputs, groups = outputs_of(statistic, part, neighbors, by_cell), plan.private_groups
         most = 0.0 if statistic in CHOSEN else Fraction(0)
         level = int(np.flatnonzero((calibration.keep > 0) & (calibration.charges != PUBLIC))[-1])
         person = int(spec.people[:level].sum())
@@ -608,12 +619,12 @@ def test_the_whole_law_of_a_sampled_count_by_group():
     law = np.array([np.exp(-abs(at - n) / scale) for n in range(3)])  # for each number of people who are kept
 
     def density(groups):
-        found = np.zeros((at.size, at.size))
+        joint = np.zeros((at.size, at.size))
         for kept in product((0, 1), repeat=2):
             chance = np.prod([p if k else 1 - p for p, k in zip(pi, kept, strict=True)])
             there = [sum(k for k, g in zip(kept, groups, strict=True) if g == group) for group in (1, 2)]
-            found += chance * np.outer(law[there[0]], law[there[1]])
-        return found
+            joint += chance * np.outer(law[there[0]], law[there[1]])
+        return joint
 
     worst = [0.0, 0.0]
     for person, a, b, other in product((0, 1), (0, 1, 2), (0, 1, 2), (0, 1, 2)):
@@ -637,10 +648,10 @@ def test_the_engine_adds_people_up(user, neighbors):
     rows = [dict(zip("xzgm", row, strict=True)) for row in product(xs, zs, gs, ms)]
     people = [[rows[random.integers(len(rows))] for _ in range(1 + 2 * user)] for _ in range(3)]
     alone = opened(people, [0.1, 0.2, 0.3], user)
-    how = {"neighbors": "add-remove", "roster": spec} if neighbors == "add-remove" else {}
+    options = {"neighbors": "add-remove", "roster": spec} if neighbors == "add-remove" else {}
     there = people if neighbors == "replace" else [people[0], [], people[2]]
     extra = [] if neighbors == "replace" else [[rows[0]]]
-    together = opened([*there, *extra], [*levels, 9.0], user, **how)
+    together = opened([*there, *extra], [*levels, 9.0], user, **options)
     for statistic, part in CASES:
         if statistic == "rows" and not user:
             continue
@@ -665,18 +676,20 @@ def test_the_engine_adds_people_up(user, neighbors):
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\"]*")
 
 
-def told(table, query, name, monkeypatch):
+def observed(table, query, name, monkeypatch):
     """All that leaves a release, for outcomes that are fixed."""
     noise = Outcomes()
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["accord.release.release"], "SECURE", noise)
-        made = table.release(query, name)
-    words = TIME.sub("", json.dumps(made.receipt()) + str(made) + repr(made.interval(0.9)) + repr(made))
+        release = table.release(query, name)
+    words = TIME.sub(
+        "", json.dumps(release.receipt()) + str(release) + repr(release.interval(0.9)) + repr(release)
+    )
     return (
         words,
-        made.value,
-        made.released,
-        dict(made.charges),
+        release.value,
+        release.released,
+        dict(release.charges),
         [s for _, s in noise.seen],
         [s for _, s in noise.laws],
     )
@@ -687,20 +700,20 @@ def neighboring(neighbors, part):
     """Tables of which each is as far from the first as one person, or everyone, can take it."""
     rows = kinds(True, PARTS[part])
     levels = [0.5, 0.5, 700.0, 700.0]
-    how = {"neighbors": "add-remove", "roster": Spec.of(levels)} if neighbors == "add-remove" else {}
+    options = {"neighbors": "add-remove", "roster": Spec.of(levels)} if neighbors == "add-remove" else {}
     first = [[rows[0]]] * 4
     others = [[*first[:3], [rows[-1], rows[1]]], [[rows[-1]] * 3] * 4]
     if neighbors == "add-remove":
         others = [people[1:] for people in others] + [[first[3]]]
-    return [opened(people, levels[-len(people) :], True, **how) for people in (first, *others)]
+    return [opened(people, levels[-len(people) :], True, **options) for people in (first, *others)]
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_whoever_is_there_decides_nothing_but_outcomes(statistic, neighbors, monkeypatch):
     """The same outcomes make the same release to the letter: value, rmse, few, interval, receipt and text."""
-    for part in ("where", "by 2"):
-        if (statistic, part) == ("count", "where"):
+    for part in ("values", "where", "by 2"):
+        if (statistic, part) not in CASES:
             continue
         tables = neighboring(neighbors, part)
         query = STATISTICS[statistic](**PARTS[part])
@@ -708,7 +721,7 @@ def test_whoever_is_there_decides_nothing_but_outcomes(statistic, neighbors, mon
         for name in ("minimum", "sample"):
             if next(c for c in plan.candidates if c.mechanism == name).rmse is None:
                 continue
-            said = [told(table, query, name, monkeypatch) for table in tables]
+            said = [observed(table, query, name, monkeypatch) for table in tables]
             assert all(one == said[0] for one in said[1:]), (part, name)
 
 
@@ -744,7 +757,7 @@ def test_halves_are_rounded_down(levels, share, statistic, part, neighbors):
             assert all(0 <= c <= b for c, b in zip(cost, bound, strict=True))
             halves = candidate.calibration.charges.tolist()
             assert cost == [c if c == PUBLIC else c * plan.times for c in halves]
-    assert isinstance(plan.query, Grouped) or statistic == "count"
+    assert isinstance(plan.query, Grouped) or statistic == "count" or part == "values"
     assert isfinite(plan.rmse)
 
 
@@ -752,8 +765,8 @@ def test_a_person_in_no_group_is_charged_like_everyone():
     """Charges are by level: nothing about membership can be in them."""
     table = opened([[{"x": 1.0, "z": 0.0, "g": 9.0, "m": 0.0}]] * 50, [1.0] * 50, False)
     for part in PARTS.values():
-        made = table.release(accord.mean("x", **GRID, **part), "minimum")
-        assert dict(made.charges) == {1.0: 1.0}
+        release = table.release(accord.mean("x", **GRID, **part), "minimum")
+        assert dict(release.charges) == {1.0: 1.0}
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)

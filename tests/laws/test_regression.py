@@ -2,14 +2,14 @@
 
 A regression releases sums of entries T_e(z), each with discrete Laplace noise, where z are a person's codes. If shifting the draws of one table by
 V − V′ gives the output of another, for every draw, then the log ratio of probabilities is at most Σ|V_e − V′_e|/scale_e, and is attained by draws far
-enough on one side. What is summed is reckoned here anew, from what mechanisms/regression.py says that it releases.
+enough on one side. What is summed is reckoned here anew, from what statistics/moments.py says that is released.
 """
 
 import csv
 from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from math import floor, inf, isfinite, log, nan, nextafter
 
@@ -28,17 +28,18 @@ from strategies import changed
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import QueryError
-from accord.mechanisms import ALL, regression
-from accord.mechanisms.regression import Weights, sensitivity, weights_for
-from accord.mechanisms.sample import SURE, Sampled
+from accord.mechanisms import ALL
+from accord.mechanisms.sample import SURE, SampleCalibration
 from accord.people.summary import Summary
 from accord.relation import ADD_REMOVE, REPLACE, named
+from accord.statistics import moments
 from accord.statistics.encoding import Q
+from accord.statistics.moments import Weights, sensitivity, weights_for
 
 BOTH = pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 
 
-def asked(kinds):
+def asked(kinds, missing="none"):
     """A regression by the kinds of its features: n is a number, a digit a category with so many values."""
     bounds, categories = {"y": (-1, 1)}, {}
     for k, kind in enumerate(kinds):
@@ -46,7 +47,7 @@ def asked(kinds):
             bounds[f"x{k}"] = (-1, 1)
         else:
             categories[f"x{k}"] = [f"v{value}" for value in range(int(kind))]
-    return accord.regression("y", [f"x{k}" for k in range(len(kinds))], bounds, categories)
+    return accord.regression("y", [f"x{k}" for k in range(len(kinds))], bounds, categories, missing)
 
 
 def groups_of(kinds):
@@ -168,6 +169,19 @@ def test_nobody_has_more_than_the_weights_and_some_have_as_much(kinds):
 
 
 @pytest.mark.parametrize("kinds", DESIGNS)
+def test_members_of_a_private_part_are_as_far_apart_as_two_of_them_or_one_and_nobody(kinds):
+    """Under replace somebody may have another value, or come in or go out: the number of people counts then."""
+    query, weights, w = asked(kinds), weights_of(kinds), weights_for(len(groups_of(kinds)))
+    people = np.array([[*row, Q * Q] for row in moments_of(kinds, points_of(kinds, grid_of(kinds)))])
+    states = np.vstack([people, np.zeros(people.shape[1], dtype=np.int64)])
+    far, _, _ = worst_pair(states, np.append(weights, w.count))
+    bound = sensitivity(query, REPLACE, True) * Q * Q
+    assert sensitivity(query, REPLACE, True) >= max(sensitivity(query, r) for r in (REPLACE, ADD_REMOVE))
+    assert bound * Fraction(95, 100) <= far <= bound
+    assert (far == bound) or kinds in BETWEEN
+
+
+@pytest.mark.parametrize("kinds", DESIGNS)
 def test_random_people_are_not_further_apart(kinds):
     """Anywhere in the box, and climbing from there."""
     rng = np.random.default_rng(len(kinds))
@@ -191,7 +205,7 @@ def test_random_people_are_not_further_apart(kinds):
 @pytest.mark.parametrize("kinds", ["n", "nn", "n3", "4", "nn2", "n23"])
 def test_the_formula_holds_for_other_weights(monkeypatch, kinds, w):
     """So that changing them is safe, as long as a square's is at least half of a product's."""
-    monkeypatch.setattr(regression, "weights_for", lambda codes: w)
+    monkeypatch.setattr(moments, "weights_for", lambda codes: w)
     bound = sensitivity.__wrapped__(asked(kinds), REPLACE) * Q * Q
     points, weights = points_of(kinds, grid_of(kinds)), weights_of(kinds, w)
     far, i, k = worst_pair(moments_of(kinds, points), weights)
@@ -200,11 +214,12 @@ def test_the_formula_holds_for_other_weights(monkeypatch, kinds, w):
 
 def test_equal_weights_of_numbers_give_half_of_d_times_d_plus_3(monkeypatch):
     assert [sensitivity(asked("n" * m), REPLACE) for m in (1, 2)] == [5, 9]
-    monkeypatch.setattr(regression, "weights_for", lambda codes: Weights(1, 1, 1, 1, 1, 1))
+    monkeypatch.setattr(moments, "weights_for", lambda codes: Weights(1, 1, 1, 1, 1, 1))
     for m in range(1, 30):
         d = m + 1
         assert sensitivity.__wrapped__(asked("n" * m), REPLACE) == Fraction(d * (d + 3), 2)
         assert sensitivity.__wrapped__(asked("n" * m), ADD_REMOVE) == Fraction(d * (d + 3), 2)
+    assert [sensitivity(asked("n" * m), REPLACE, True) for m in (1, 2)] == [5, 9]  # of members: the same
 
 
 @pytest.mark.parametrize("kinds", ["4", "5", "n4"])
@@ -260,7 +275,7 @@ class Releases:
         self.plan, self.kinds, self.size = plan, kinds, len(entries_of(kinds))
         self.level = np.repeat(np.arange(plan.spec.micro.size), plan.spec.people)
         self.answer = answer or plan.method.answer
-        self.sampled = isinstance(plan.calibration, Sampled)
+        self.sampled = isinstance(plan.calibration, SampleCalibration)
         self.add_remove = self.sampled or plan.neighbors == "add-remove"
         charges = plan.calibration.charges[self.level].tolist()
         public = max(charges) == PUBLIC  # then only public people are read
@@ -295,10 +310,10 @@ class Releases:
         """The sums. It is shown that what is released depends on them plus the draws, and on nothing else of the table: whatever the table, draws that bring
         them to the same totals give the same output."""
         sums = self.sums(table)
-        found, scales = self.run(table)
+        released, scales = self.run(table)
         assert len(scales) in (0, len(sums)), "every sum has its noise, and nothing else"
         self.scales = scales if self.scales is None else self.scales
-        outputs = [] if scales else [found]
+        outputs = [] if scales else [released]
         for total in TOTALS:
             draws = [total[k % len(total)] - x for k, x in enumerate(sums)]
             released, again = self.run(table, draws)
@@ -515,6 +530,30 @@ def test_one_more_who_is_kept_costs_s_and_chances_make_that_the_level(levels, t,
             assert EXACT.ln(1 - pi + pi * EXACT.divide(1, up)) * MICRO >= -charge - Decimal("1e-20")
 
 
+@pytest.mark.parametrize("name", ["affine", "sample"])
+@pytest.mark.parametrize(
+    ("above", "below", "mean"),
+    [(3, 1, Fraction(1, 2)), (1, 3, Fraction(-1, 2)), (5, -2, 1), (-2, 5, -1), (2, -2, 0), (-5, 2, 0)],
+)
+def test_a_mean_alone_stays_within_its_bounds_whatever_the_noise(name, above, below, mean):
+    """Where nobody is there, and so nothing but noise is released of both sides."""
+    plan, _ = plans_of([0.5, 2.0], "n", name, "add-remove")
+    released, _ = Releases(plan, "n").run([None, None], [above, below])
+    assert released[1] == mean
+
+
+def test_sums_of_those_who_are_kept_are_exact_beyond_the_doubles():
+    _, plan = plans_of([0.5, 2.0], "n", "sample", "replace", 3.0)
+    entries = len(entries_of("n"))
+    sums, count = [2**60 + 1 + 2 * k for k in range(entries)], 2**54 + 1
+    amounts = np.array([*sums, count], dtype=np.int64)
+    summary = Summary(
+        plan.spec.people, entries + 1, np.zeros(entries + 1, dtype=np.int64), np.arange(entries + 1), amounts
+    )
+    _, *moments = plan.method.answer(summary, plan.calibration, plan.target, Fixed())
+    assert moments == [Fraction(x, Q * Q * count) for x in sums]
+
+
 def law_of(releases, table):
     """[(probability, sums)] of every set of people who can be kept, and the scales."""
     keep = [int(releases.plan.calibration.keep[level]) for level in releases.level]
@@ -595,9 +634,9 @@ def with_noise(make, name="affine"):
 
     def bad(summary, calibration, target, noise):
         other = make(*noise.draws)
-        found = answer(summary, calibration, target, other)
+        released = answer(summary, calibration, target, other)
         noise.scales = other.scales
-        return found
+        return released
 
     return bad
 
@@ -607,8 +646,8 @@ def with_noise(make, name="affine"):
 def test_half_the_noise_is_found_out(name, neighbors):
     for plan in plans_of([0.1, 1.0], "n", name, neighbors):
         assert overcharged(plan, worst_losses(plan, "n")) == []
-        found = overcharged(plan, worst_losses(plan, "n", with_noise(Half)))
-        assert len(found) == np.count_nonzero(plan.calibration.charges)
+        losses = overcharged(plan, worst_losses(plan, "n", with_noise(Half)))
+        assert len(losses) == np.count_nonzero(plan.calibration.charges)
 
 
 @BOTH
@@ -628,7 +667,7 @@ def test_a_weight_left_out_of_the_sensitivity_is_found_out(monkeypatch, kind, ne
     whole = sensitivity(asked("nn"), named(neighbors))
     less = {key: getattr(w, key) for key in vars(w)} | {kind: 0}
     with monkeypatch.context() as patched:
-        patched.setattr(regression, "weights_for", lambda codes: Weights(**less))
+        patched.setattr(moments, "weights_for", lambda codes: Weights(**less))
         part = sensitivity.__wrapped__(asked("nn"), named(neighbors))
     if kind == "count" and neighbors == "replace":
         assert part == whole
@@ -636,7 +675,7 @@ def test_a_weight_left_out_of_the_sensitivity_is_found_out(monkeypatch, kind, ne
     assert part < whole
     plan = plans_of([0.1, 1.0], "nn", "affine", neighbors)[1]
     assert overcharged(plan, worst_losses(plan, "nn")) == []
-    monkeypatch.setattr(regression, "sensitivity", lambda query, how: part)
+    monkeypatch.setattr(moments, "sensitivity", lambda query, relation, about_members: part)
     assert len(overcharged(plan, worst_losses(plan, "nn"))) == 2
 
 
@@ -667,8 +706,11 @@ def test_noise_that_misses_an_entry_is_found_out():
     answer = plan.method.answer
 
     def bad(summary, calibration, target, noise):
-        found = answer(summary, calibration, target, noise)
-        return [*found, Fraction(int(summary.weighted(calibration.charges)[1]))]  # x once more, without noise
+        released = answer(summary, calibration, target, noise)
+        return [
+            *released,
+            Fraction(int(summary.weighted(calibration.charges)[1])),
+        ]  # x once more, without noise
 
     with pytest.raises(AssertionError, match="beside the noisy sums"):
         Releases(plan, "n", bad).loss([(Q, Q), (0, 0)], [(-Q, Q), (0, 0)])
@@ -686,6 +728,10 @@ def code(x, low, high):
     return min(floor((x - low) * (2 * Q / (high - low)) + 0.5), 2 * Q) - Q
 
 
+def has_value(x):
+    return x is not None and isfinite(x)
+
+
 def dummies(x, values):
     return [Q if x is not None and x == value else -Q for value in values[1:]]
 
@@ -696,12 +742,19 @@ def own_levels(n):
 
 
 def codes_of(table, query):
-    """Everyone's codes, features first and y last, from the first-order sums; all sums are checked to be products of them."""
+    """Everyone's codes, features first and y last, from the first-order sums; all sums are checked to be products of them.
+
+    None: left out.
+    """
     n = query.codes
     kinds = "".join("n" if "low" in vars(f) else str(f.codes + 1) for f in query.features)
     people = []
     for row in table.reader.summary(query).rows():
         *sums, count = row
+        if query.excludes_missing and count == 0:
+            assert not any(sums)
+            people.append(None)
+            continue
         assert count == 1 and all(v % Q == 0 for v in sums[: n + 1])
         z = (*(v // Q for v in sums[1 : n + 1]), sums[0] // Q)
         assert max(map(abs, z)) <= Q
@@ -805,13 +858,18 @@ def test_numbers_become_the_integers_that_python_makes_of_them(tmp_path, form, b
     near += [low + width * k / (2 * Q) for k in (1, 2, 3, 2 * Q - 1, 2 * Q, 2 * Q + 1)]
     values = [*ODD, *near]
     columns = {"x": values, "y": values[::-1], "e": own_levels(len(values))}
-    query = accord.regression("y", ["x"], {"x": (low, high), "y": (low, high)})
-    found = codes_of(accord.table(FORMS[form](columns, tmp_path), epsilon="e"), query)
-    assert found == [
+    asked = partial(accord.regression, "y", ["x"], {"x": (low, high), "y": (low, high)})
+    table = accord.table(FORMS[form](columns, tmp_path), epsilon="e")
+    codes = codes_of(table, asked(missing="none"))
+    assert codes == [
         (code(x, low, high), code(y, low, high)) for x, y in zip(values, values[::-1], strict=True)
     ]
+    assert codes_of(table, asked()) == [
+        codes[k] if has_value(x) and has_value(y) else None
+        for k, (x, y) in enumerate(zip(values, values[::-1], strict=True))
+    ]
     for (got, _), x in zip(
-        found, values, strict=True
+        codes, values, strict=True
     ):  # exactly: the nearest step, but for what rounding floats moves
         if x is not None and isfinite(x):
             inside = min(max(Fraction(x), Fraction(low)), Fraction(high))
@@ -828,9 +886,10 @@ def test_categories_become_the_integers_that_python_makes_of_them(tmp_path, form
     y = [0.1 * k for k in range(11)]
     columns = {"t": texts, "b": truths, "k": numbers, "y": y, "e": own_levels(11)}
     declared = {"t": ["a", "b", "é", "it's", "c"], "b": [False, True], "k": [7, 1, 2.5, 0]}
-    query = accord.regression("y", ["t", "b", "k"], {"y": (0, 1)}, declared)
+    query = accord.regression("y", ["t", "b", "k"], {"y": (0, 1)}, declared, "none")
     table = accord.table(FORMS[form](columns, tmp_path), epsilon="e")
-    assert codes_of(table, query) == [
+    codes = codes_of(table, query)
+    assert codes == [
         (
             *dummies(t, declared["t"]),
             *dummies(b, [False, True]),
@@ -839,6 +898,10 @@ def test_categories_become_the_integers_that_python_makes_of_them(tmp_path, form
         )
         for t, b, k, v in zip(texts, truths, numbers, y, strict=True)
     ]
+    left_out = codes_of(table, replace(query, missing="exclude"))
+    for mine, known, t, b, k in zip(left_out, codes, texts, truths, numbers, strict=True):
+        has_all = t in declared["t"] and b is not None and k in declared["k"]
+        assert mine == (known if has_all else None)
 
 
 def test_only_one_dummy_of_a_category_can_be_set():
@@ -849,23 +912,23 @@ def test_only_one_dummy_of_a_category_can_be_set():
     apart = accord.regression("y", ["d"], {"y": (0, 1)}, {"d": [spelled[0], spelled[1], spelled[4]]})
     assert codes_of(table, apart) == [(Q, -Q, 0), (-Q, -Q, 0), (-Q, Q, 0)]
     try:
-        found = codes_of(table, accord.regression("y", ["d"], {"y": (0, 1)}, {"d": spelled}))
+        codes = codes_of(table, accord.regression("y", ["d"], {"y": (0, 1)}, {"d": spelled}))
     except QueryError:
         return
-    assert all(z[:-1].count(Q) <= 1 for z in found)
+    assert all(z[:-1].count(Q) <= 1 for z in codes)
 
 
 @EVERY_FORM
 def test_nobody_else_decides_about_a_missing_value(tmp_path, form):
     """A Parquet file's statistics leave NaN out: DuckDB once took NaN for a number below the upper bound, unless somebody else was above it."""
-    query = accord.regression("y", ["x"], {"x": (0, 1), "y": (0, 1)})
-    found = []
+    query = accord.regression("y", ["x"], {"x": (0, 1), "y": (0, 1)}, missing="middle")
+    codes = []
     for other in (0.5, 1.0, -1.0, nan, 2.0):
         x = [other, nan, 0.25, nan, 0.75, None]
         columns = {"x": x, "y": x[:1] + x[:0:-1], "e": own_levels(6)}
-        found.append(codes_of(accord.table(FORMS[form](columns, tmp_path), epsilon="e"), query)[1:])
-    assert found[0] == [(0, 0), (-Q // 2, Q // 2), (0, 0), (Q // 2, -Q // 2), (0, 0)]
-    assert all(rest == found[0] for rest in found)
+        codes.append(codes_of(accord.table(FORMS[form](columns, tmp_path), epsilon="e"), query)[1:])
+    assert codes[0] == [(0, 0), (-Q // 2, Q // 2), (0, 0), (Q // 2, -Q // 2), (0, 0)]
+    assert all(rest == codes[0] for rest in codes)
 
 
 def test_integers_booleans_and_decimals_are_numbers_too():
@@ -875,7 +938,7 @@ def test_integers_booleans_and_decimals_are_numbers_too():
         "y": pa.array([Decimal(k) for k in range(5)], pa.decimal128(8, 2)),
         "e": pa.array(own_levels(5)),
     }
-    query = accord.regression("y", ["i", "b"], {"i": (0, 10), "b": (0, 1), "y": (0, 4)})
+    query = accord.regression("y", ["i", "b"], {"i": (0, 10), "b": (0, 1), "y": (0, 4)}, missing="none")
     assert codes_of(accord.table(pa.table(columns), epsilon="e"), query) == [
         (code(i, 0, 10), code(b, 0, 1), code(y, 0, 4))
         for i, b, y in zip([0, 3, 10, None, -(2**62)], [1, 0, None, 1, 0], range(5), strict=True)
@@ -888,7 +951,7 @@ def test_the_order_of_rows_and_the_number_of_threads_do_not_matter(tmp_path):
     x, k = rng.normal(size=n), rng.integers(0, 5, n)
     x[rng.random(n) < 0.05] = nan
     frame = pd.DataFrame({"x": x, "k": k, "y": rng.random(n), "e": rng.choice([0.0, 0.1, 0.5, inf], n)})
-    query = accord.regression("y", ["x", "k"], {"x": (-1.5, 1), "y": (0, 1)}, {"k": [3, 1, 2, 0]})
+    query = accord.regression("y", ["x", "k"], {"x": (-1.5, 1), "y": (0, 1)}, {"k": [3, 1, 2, 0]}, "none")
     rows = moments_of(
         "n4",
         [
@@ -931,6 +994,7 @@ def test_every_number_has_a_code_between_the_ends(low, width, values):
         "y": pa.array([0.0] * len(values)),
         "e": pa.array(own_levels(len(values))),
     }
-    query = accord.regression("y", ["x"], {"x": (low, high), "y": (0, 1)})
-    found = codes_of(accord.table(pa.table(columns), epsilon="e"), query)
-    assert found == [(code(x, low, high), -Q) for x in values]
+    asked = partial(accord.regression, "y", ["x"], {"x": (low, high), "y": (0, 1)})
+    table = accord.table(pa.table(columns), epsilon="e")
+    assert codes_of(table, asked(missing="none")) == [(code(x, low, high), -Q) for x in values]
+    assert codes_of(table, asked()) == [(code(x, low, high), -Q) if has_value(x) else None for x in values]

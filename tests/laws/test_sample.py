@@ -26,6 +26,7 @@ import accord
 from accord.budget import LARGEST, MICRO, PUBLIC
 from accord.errors import PlanError
 from accord.mechanisms import ALL, sample
+from accord.people.summary import Summary
 from accord.relation import ADD_REMOVE, REPLACE, named
 from accord.statistics import Histogram
 
@@ -49,16 +50,16 @@ TS = {
     "large": ["max", 6.5, 0.1],
 }
 CASES = [(spec, t) for spec, ts in TS.items() for t in ts]
-GRID = {"bounds": (0, 3), "step": 1}
+GRID = {"bounds": (0, 3), "step": 1, "missing": "none"}
 NUMBERS = {
-    "mean": accord.mean("x", bounds=(0, 2), step=1),
-    "mean on a fine grid": accord.mean("x", bounds=(-3, 5)),
-    "sum": accord.sum("x", bounds=(-1, 2), step=1),
-    "variance": accord.variance("x", bounds=(0, 2), step=1),
+    "mean": accord.mean("x", bounds=(0, 2), step=1, missing="none"),
+    "mean on a fine grid": accord.mean("x", bounds=(-3, 5), missing="none"),
+    "sum": accord.sum("x", bounds=(-1, 2), step=1, missing="none"),
+    "variance": accord.variance("x", bounds=(0, 2), step=1, missing="none"),
     "count": accord.count(where="x > 0"),
     "count of everyone": accord.count(),
-    "histogram of two cells": accord.histogram("x", edges=[0, 1, 2]),
-    "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3]),
+    "histogram of two cells": accord.histogram("x", edges=[0, 1, 2], missing="none"),
+    "histogram of three cells": accord.histogram("x", edges=[0, 1, 2, 3], missing="none"),
     "histogram with nowhere": accord.histogram("x", categories=["a", "b"]),
 }
 RANKS = {
@@ -126,15 +127,15 @@ class Laws:
         assert all(0 < c < SURE for c in chances), "nobody is asked about who is kept for sure, or never"
         law = {}
         for kept in product((False, True), repeat=len(chances)):
-            found, noise = self.run(table, kept)
+            released, noise = self.run(table, kept)
             assert noise.chances == chances, "who else is kept decides a chance"
             p = Fraction(1)
             for c, yes in zip(chances, kept, strict=True):
                 p *= Fraction(c if yes else SURE - c, SURE)
-            what = (tuple(found), tuple(noise.scales), tuple((tuple(s), b) for s, b in noise.scores))
-            law[what] = law.get(what, 0) + p
+            outcome = (tuple(released), tuple(noise.scales), tuple((tuple(s), b) for s, b in noise.scores))
+            law[outcome] = law.get(outcome, 0) + p
         assert sum(law.values()) == 1
-        return [(p, *what) for what, p in law.items()]
+        return [(p, *outcome) for outcome, p in law.items()]
 
     def step(self, table):
         """What one more of a draw adds to what it adds to: the same for all tables and kept sets, and nothing to the others."""
@@ -144,8 +145,8 @@ class Laws:
                 assert len(noise.scales) == len(base)
                 self.unit = []
                 for k in range(len(base)):
-                    found, _ = self.run(table, draws=[5 * (j == k) for j in range(len(base))])
-                    moved = [(a - b) / 5 for a, b in zip(found, base, strict=True)]
+                    released, _ = self.run(table, draws=[5 * (j == k) for j in range(len(base))])
+                    moved = [(a - b) / 5 for a, b in zip(released, base, strict=True)]
                     assert all((x != 0) == (j == k) for j, x in enumerate(moved))
                     self.unit.append(moved[k])
         return self.unit
@@ -159,7 +160,7 @@ class Laws:
             return _choice_loss(here, there)
         if any(scales for _, _, scales, _ in here):
             return _laplace_loss(here, there, self.step(one))
-        one, other = ({found: p for p, found, *_ in law} for law in (here, there))  # no noise at all
+        one, other = ({released: p for p, released, *_ in law} for law in (here, there))  # no noise at all
         return inf if one.keys() != other.keys() else max(abs(log(one[key] / other[key])) for key in one)
 
 
@@ -168,7 +169,9 @@ def _laplace_loss(here, there, unit):
     origin = here[0][1]
     laws = []
     for law in (here, there):
-        centres = [[(x - o) / u for x, o, u in zip(found, origin, unit, strict=True)] for _, found, *_ in law]
+        centres = [
+            [(x - o) / u for x, o, u in zip(released, origin, unit, strict=True)] for _, released, *_ in law
+        ]
         assert all(c.denominator == 1 for row in centres for c in row), (
             "an output is possible for one table only"
         )
@@ -193,17 +196,19 @@ def _laplace_loss(here, there, unit):
 
 def _choice_loss(here, there):
     """Over all points and noisy sizes. Given who is kept, draws are independent; otherwise they are not."""
-    sizes = sorted({found[-1] * MICRO for law in (here, there) for _, found, scales, _ in law if scales})
+    sizes = sorted(
+        {released[-1] * MICRO for law in (here, there) for _, released, scales, _ in law if scales}
+    )
     logs = []
     for law in (here, there):
         rows = []
-        for p, found, scales, choices in law:
+        for p, released, scales, choices in law:
             joint = np.array([log(p)])
             for scores, scale in choices:
                 one = np.array(scores) / scale
                 joint = (joint[:, None] + one - _log_sum(one[None, :])).ravel()
             for scale in scales:
-                one = np.array([-float(abs(z - found[-1] * MICRO) / scale) for z in sizes])
+                one = np.array([-float(abs(z - released[-1] * MICRO) / scale) for z in sizes])
                 joint = (joint[:, None] + one).ravel()
             rows.append(joint)
         logs.append(_log_sum(np.array(rows).T))
@@ -462,11 +467,11 @@ def test_a_table_counts_people_by_level_and_integer(query, neighbors):
     more = {"neighbors": neighbors, "roster": spec} if neighbors == "add-remove" else {}
     table = accord.table(pa.table({"x": x, "e": epsilon}), epsilon="e", **more)
     plan = table.plan(QUERIES[query], "sample")
-    summary = table.reader.summary(plan.query, None, True)
-    found = {}
+    summary = table.reader.summaries(plan.query, by_cell=True)[0]
+    counts = {}
     for level, cell, people in zip(summary.level, summary.output, summary.amount.tolist(), strict=True):
-        found[int(level), int(cell)] = found.get((int(level), int(cell)), 0) + people
-    assert found == people_by_cell(plan.query, x[:-1], epsilon[:-1])
+        counts[int(level), int(cell)] = counts.get((int(level), int(cell)), 0) + people
+    assert counts == people_by_cell(plan.query, x[:-1], epsilon[:-1])
     assert (summary.people == spec.people).all()
 
 
@@ -497,7 +502,7 @@ def test_everyone_kept_and_no_noise_is_the_plain_statistic(query, neighbors):
     plan = accord.plan(spec, QUERIES[query], "sample", neighbors=neighbors)
     values = values_of(plan.query)
     table = [values[0], values[-1], values[-1], values[len(values) // 2], values[0]]
-    found, noise = Laws(plan).run(table)
+    released, noise = Laws(plan).run(table)
     assert noise.chances == []
     if query in RANKS:
         x = np.array([row[0] for row in table])
@@ -512,7 +517,7 @@ def test_everyone_kept_and_no_noise_is_the_plain_statistic(query, neighbors):
             assert [s == 0 for s in scores] == [o == 0 for o in row]
         return
     means = [Fraction(sum(column), 5) for column in zip(*table, strict=True)]
-    if len(found) == 2 and len(means) == 1:
+    if len(released) == 2 and len(means) == 1:
         means.append(plan.query.cells - means[0])
     if query == "variance":
         span, whole = plan.query.cells, [row[0] for row in table]
@@ -521,7 +526,31 @@ def test_everyone_kept_and_no_noise_is_the_plain_statistic(query, neighbors):
         else:
             sums = [[q**2, 2 * q * (span - q), (span - q) ** 2] for q in whole]
         means = [Fraction(sum(column), 5) for column in zip(*sums, strict=True)]
-    assert found == means
+    assert released == means
+
+
+@BOTH
+@pytest.mark.parametrize("query", RANKS)
+def test_quantiles_of_public_people_alone_have_no_noise(query, neighbors):
+    plan = planned([0.1, inf, inf], RANKS[query], neighbors, inf)
+    values = values_of(plan.query)
+    released, noise = Laws(plan).run([values[0], values[-1], values[-1]])
+    assert (noise.chances, noise.scales, noise.scores) == ([], [], [])
+    assert released[: len(plan.query.ps)] == [values[-1][0]] * len(plan.query.ps)
+
+
+def test_scores_of_many_who_are_kept_are_exact_beyond_64_bits():
+    """Their number times t, in millionths, is more than an int64 holds."""
+    people, t = [2**41 + 1, 2**41 + 4], LARGEST
+    plan = accord.plan(accord.Spec.from_groups({1e6: sum(people)}), RANKS["median"], "sample", t=1e6)
+    summary = Summary(plan.spec.people, 4, np.zeros(2, int), np.array([0, 3]), np.array(people))
+    noise = Scripted()
+    SAMPLE.method(plan.target).answer(summary, plan.calibration, plan.target, noise)
+    [(scores, _)] = noise.scores
+    below = [0, people[0], people[0], people[0]]
+    above = [people[1], people[1], people[1], 0]
+    off = [t * max(0, 2 * b - sum(people), 2 * a - sum(people)) for b, a in zip(below, above, strict=True)]
+    assert scores == [-x for x in off]
 
 
 @BOTH
@@ -543,7 +572,7 @@ def test_answers_are_unbiased(query, neighbors):
             sum(p * row[k] for p, row in zip(keep, rows, strict=True)) / sum(keep)
             for k in range(len(rows[0]))
         ]
-        assert [sum(p * found[k] for p, found, *_ in law) for k in range(len(expected))] == expected
+        assert [sum(p * released[k] for p, released, *_ in law) for k in range(len(expected))] == expected
 
 
 # ---- teeth -----------------------------------------------------------------------------------------------------------
@@ -651,8 +680,8 @@ def test_the_supremum_is_at_the_centres():
         both = []
         for law in (here, there):
             total = 0.0
-            for p, (found,), (scale,), _ in law:
-                centre = (found - origin) / unit
+            for p, (released,), (scale,), _ in law:
+                centre = (released - origin) / unit
                 total += float(p) * tanh(0.5 / scale) * e ** (-abs(z - float(centre)) / float(scale))
             both.append(total)
         ratios.append(abs(log(both[0] / both[1])))

@@ -9,7 +9,8 @@ are kept or not.
 
 import inspect
 from dataclasses import replace
-from itertools import product
+from fractions import Fraction
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -18,10 +19,11 @@ import accord
 from accord import mechanisms, relation
 from accord.cli import main
 from accord.mechanisms.record import Refused
-from accord.relation import REPLACE
-from accord.statistics import ALL
+from accord.relation import ADD_REMOVE, REPLACE
+from accord.statistics import ALL, target_and_moves
 from accord.statistics import target as targets
 from accord.statistics.encoding import Grid, Indicator, OneOf
+from accord.statistics.mean import MembersMean
 from accord.statistics.target import Additive, Cells, Form
 
 GRIDS = {
@@ -31,20 +33,29 @@ GRIDS = {
     "above zero": {"bounds": (2, 4), "step": 0.5},
     "below zero": {"bounds": (-4, -1), "step": 1},
     "odd steps": {"bounds": (-0.3, 0.6), "step": 0.15},
+    "wide steps": {"bounds": (-6, 4), "step": 2},
 }
-RANKED = {"bounds": (0, 3), "step": 1}
+RANKED = {"bounds": (0, 3), "step": 1, "missing": "none"}
 EXAMPLES = {
     "count": {"of some": accord.count(where="x > 0"), "of everyone": accord.count()},
-    "sum": {name: accord.sum("x", **grid) for name, grid in GRIDS.items()},
-    "mean": {name: accord.mean("x", **grid) for name, grid in GRIDS.items()},
-    "variance": {name: accord.variance("x", **grid) for name, grid in GRIDS.items()},
-    "std": {name: accord.std("x", **grid) for name, grid in GRIDS.items()},
+    "sum": {name: accord.sum("x", **grid, missing="none") for name, grid in GRIDS.items()},
+    "mean": {name: accord.mean("x", **grid, missing="none") for name, grid in GRIDS.items()},
+    "variance": {name: accord.variance("x", **grid, missing="none") for name, grid in GRIDS.items()},
+    "std": {name: accord.std("x", **grid, missing="none") for name, grid in GRIDS.items()},
     "histogram": {
-        "two cells": accord.histogram("x", edges=[0, 1, 2]),
-        "three cells": accord.histogram("x", edges=[0, 1, 2, 3]),
+        "two cells": accord.histogram("x", edges=[0, 1, 2], missing="none"),
+        "two cells and nowhere": accord.histogram("x", edges=[0, 1, 2]),
+        "three cells": accord.histogram("x", edges=[0, 1, 2, 3], missing="none"),
         "two categories and nowhere": accord.histogram("x", categories=["a", "b"]),
         "two categories": accord.histogram("x", categories=["a", "b"], missing="b"),
         "a category for others": accord.histogram("x", categories=["a", "b"], missing="others"),
+        **{
+            f"up to {k} of {n}, {place}": accord.histogram(
+                "x", categories=list("abcde")[:n], at_most=k, missing=missing
+            )
+            for n, k in ((2, 2), (3, 2), (3, 3), (5, 2), (5, 3))
+            for place, missing in (("nowhere", None), ("the first", "a"), ("apart", "others"))
+        },
     },
     "rows": {f"at most {most}": accord.rows(max=most) for most in (1, 3)},
     "median": {"one": accord.median("x", **RANKED)},
@@ -54,16 +65,18 @@ EXAMPLES = {
     },
     "min": {"one": accord.min("x", **RANKED)},
     "max": {"one": accord.max("x", **RANKED)},
-    "regression": {"on a number": accord.regression("x", ["z"], bounds={"x": (0, 2), "z": (0, 2)})},
+    "regression": {
+        "on a number": accord.regression("x", ["z"], bounds={"x": (0, 2), "z": (0, 2)}, missing="none")
+    },
 }
 """Questions of every statistic, on grids so small that every person can be tried."""
 
 
 def targets_of(query):
     """What mechanisms answer: of everyone under each relation, and of members where there is such a form."""
-    found = {str(each): query.under(each) for each in relation.ALL}
+    of_everyone = {str(each): query.under(each) for each in relation.ALL}
     members = query.under(REPLACE, about_members=True)
-    return found | ({} if members is None else {"replace, about members": members})
+    return of_everyone | ({} if members is None else {"replace, about members": members})
 
 
 ASKED = {
@@ -90,16 +103,25 @@ def states(target):
             cells = list(range(encoding.cells + 1))
         case Indicator():
             cells = [0, 1] if encoding.condition else [1]
-        case OneOf():
+        case OneOf(at_most=1):
             cells = [*range(encoding.cells), *([None] if encoding.missing is None else [])]
+        case OneOf():
+            declared, others = range(len(encoding.categories)), encoding.missing
+            cells = [set(some) for k in range(encoding.at_most) for some in combinations(declared, k + 1)]
+            cells.append(None if others is None else {others})
     return [*cells, *([OUTSIDE] if target.about_members else [])]
+
+
+def cells_of(state):
+    """In which cells of a histogram somebody is."""
+    return state if isinstance(state, set) else set() if state is None else {state}
 
 
 def columns(target, state):
     """What one person adds to a Summary: powers of their cell, or 1 in their cell of a histogram."""
     encoding = target.query.encoding
     if isinstance(encoding, OneOf):
-        return [int(state == cell) for cell in range(encoding.cells)]
+        return [int(cell in cells_of(state)) for cell in range(encoding.cells)]
     powers = range(1 + getattr(encoding, "powers", 1))
     return [0 if state == OUTSIDE else state**power for power in powers]
 
@@ -117,6 +139,8 @@ def kept_sums(target, state):
     count = cells if isinstance(encoding, OneOf) else cells + 1
     if state is None:
         return target.kept_sums(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), count)
+    if isinstance(state, set):
+        return target.kept_sums(np.array([*state]), np.ones(len(state), dtype=np.int64), count)
     return target.kept_sums(np.array([count if state == OUTSIDE else state]), np.array([1]), count)
 
 
@@ -163,6 +187,14 @@ def test_nobody_who_is_kept_changes_the_sums_by_more_than_their_sensitivity(name
         assert most == target.kept_sensitivity
 
 
+@pytest.mark.parametrize("grid", GRIDS)
+def test_somebody_outside_adds_nothing_to_a_sum_of_members(grid):
+    target = EXAMPLES["sum"][grid].under(REPLACE, about_members=True)
+    (form,) = target.forms
+    assert 0 <= form.outside <= target.sensitivity
+    assert target.finish([Fraction(form.outside)], 1) == 0
+
+
 @each_sum
 def test_the_forms_are_what_is_summed(name):
     """Of one person, of several of them together, and of those who are kept."""
@@ -170,7 +202,8 @@ def test_the_forms_are_what_is_summed(name):
     assert target.released == len(target.sums(columns(target, tried[0]), 1))
     if isinstance(target, Cells):
         assert target.forms == ()
-        assert all(sum(columns(target, state)) == (state is not None) for state in tried)
+        assert all(sum(columns(target, state)) == len(cells_of(state)) for state in tried)
+        assert max(len(cells_of(state)) for state in tried) == target.cells_each
         return
     for state in tried:
         forms, kept = (
@@ -186,6 +219,36 @@ def test_the_forms_are_what_is_summed(name):
     assert target.sums(together, len(tried)) == summed
 
 
+LEFT_OUT = {
+    "sum": accord.sum("x", **GRIDS["above zero"]),
+    "mean": accord.mean("x", **GRIDS["above zero"]),
+    "variance": accord.variance("x", **GRIDS["above zero"]),
+    "std": accord.std("x", **GRIDS["above zero"]),
+    "median": accord.median("x", **GRIDS["above zero"]),
+    "quantile": accord.quantile("x", 0.9, **GRIDS["above zero"]),
+    "min": accord.min("x", **GRIDS["above zero"]),
+    "max": accord.max("x", **GRIDS["above zero"]),
+    "regression": accord.regression("x", ["z"], bounds={"x": (0, 2), "z": (0, 2)}),
+}
+"""Questions as they are asked by default, about whoever has a value."""
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_whoever_has_a_value_is_a_private_part(name):
+    """Under replace with a form of its own, or charged as one of several groups; never as if all had one."""
+    query = LEFT_OUT[name]
+    target, moves = target_and_moves(query, REPLACE)
+    if name in ("variance", "std"):
+        assert (target.relation, moves) == (ADD_REMOVE, 2)
+    else:
+        assert target.about_members and (target.relation, moves) == (REPLACE, 1)
+    assert target_and_moves(query, ADD_REMOVE) == (query.under(ADD_REMOVE), 1)
+    declared = query.with_all_values()
+    assert target_and_moves(declared, REPLACE) == (declared.under(REPLACE), 1)
+    assert not declared.excludes_missing and declared.with_all_values() is None
+    assert query.with_all_values(["x", "z"]) == declared and query.with_all_values(["z"]) is None
+
+
 # ---- teeth -------------------------------------------------------------------------------------------------
 
 
@@ -196,8 +259,8 @@ def twice(form):
 
 def planted(target, **changed):
     """The same target with something else in the place of some of its properties or methods."""
-    made = type("Planted", (type(target),), changed)
-    return made(target.query, target.relation, target.about_members)
+    changed_type = type("Planted", (type(target),), changed)
+    return changed_type(target.query, target.relation, target.about_members)
 
 
 def with_large_form(target):
@@ -210,7 +273,15 @@ def with_large_form(target):
             ],
         )
     first, *others = target.forms
-    return planted(target, forms=property(lambda self: (twice(first), *others)))
+    return planted(target, forms=property(lambda self: (twice(first), *others)), **kept_with(target, twice))
+
+
+def kept_with(target, change):
+    """The same for the sums of those who are kept, where they are others than the target's."""
+    first, *others = target.kept_forms
+    if not isinstance(target, MembersMean):
+        return {}
+    return {"kept_forms": property(lambda self: (change(first), *others))}
 
 
 @each_sum
@@ -229,7 +300,11 @@ def test_somebody_outside_who_adds_too_much_is_noticed(name):
     target = SUMS[name]
     far = 2 * target.sensitivity + 1
     first, *others = target.forms
-    bad = planted(target, forms=property(lambda self: (replace(first, outside=far), *others)))
+    bad = planted(
+        target,
+        forms=property(lambda self: (replace(first, outside=far), *others)),
+        **kept_with(target, lambda form: replace(form, outside=far)),
+    )
     assert largest_change(bad, True) > target.sensitivity
     assert largest_kept(bad) > target.kept_sensitivity
 
@@ -253,7 +328,7 @@ def test_a_form_adds_up():
 
 # ---- records -----------------------------------------------------------------------------------------------
 
-OF_WHOM = {"where", "by", "keys", "membership"}
+OF_WHOM = {"where", "by", "keys", "membership", "at_most"}
 WORDS = {"column": {"target"}, "on": {"features", "categories"}}
 """What a regression calls the options of the command line."""
 
@@ -265,6 +340,9 @@ def test_the_record_of_a_statistic_is_complete(statistic):
     assert statistic.ask.__doc__ and ">>>" in statistic.ask.__doc__
     taken = set(inspect.signature(statistic.ask).parameters)
     assert taken >= OF_WHOM
+    declared = {option.name for option in statistic.own_options}
+    assert declared <= set(statistic.options)
+    assert all(declared.isdisjoint(other.options) for other in ALL if other is not statistic)
     words = WORDS if "on" in statistic.options else {}
     assert set().union(*(words.get(option, {option}) for option in statistic.options)) == taken - OF_WHOM
 
@@ -273,7 +351,9 @@ def test_the_record_of_a_statistic_is_complete(statistic):
 @pytest.mark.parametrize("statistic", ALL, ids=lambda statistic: statistic.name)
 def test_the_options_of_a_statistic_are_options_of_the_command_line(statistic, command):
     spelled = {word for parameter in main.commands[command].params for word in parameter.opts}
-    assert {"column" if option == "column" else f"--{option}" for option in statistic.options} <= spelled
+    assert {"--at-most", "--where", "--by", "--keys", "--membership"} <= spelled
+    options = {"column" if name == "column" else f"--{name.replace('_', '-')}" for name in statistic.options}
+    assert options <= spelled
     (chosen,) = (p for p in main.commands[command].params if p.name == "statistic")
     assert statistic.name in chosen.type.choices
 
@@ -282,10 +362,10 @@ def test_the_options_of_a_statistic_are_options_of_the_command_line(statistic, c
 def test_the_family_of_a_statistic_is_the_class_of_its_targets(statistic):
     assert getattr(targets, statistic.family.__name__) is statistic.family
     for query in EXAMPLES[statistic.name].values():
-        if statistic.listed:
-            assert query.statistic == statistic.name
+        if statistic.is_alias:
+            assert query.statistic in {s.name for s in ALL if not s.is_alias}
         else:
-            assert query.statistic in {s.name for s in ALL if s.listed}
+            assert query.statistic == statistic.name
         for target in targets_of(query).values():
             assert isinstance(target, statistic.family) and target.query is query
 

@@ -22,18 +22,18 @@ WORKLOADS = st.lists(st.sampled_from([*QUERIES.values(), *RANKED.values()]), min
 def test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split(spec, queries, share, data):
     weights = data.draw(st.lists(st.floats(0.1, 10), min_size=len(queries), max_size=len(queries)))
     try:
-        made = accord.plan(spec, accord.workload(queries, weights), share=share)
+        workload_plan = accord.plan(spec, accord.workload(queries, weights), share=share)
     except PlanError:  # so little for so many that nobody can be read
         return
     part = int(to_micro(share))
     allowed = budget.share(spec.micro, part)
     total = np.zeros(spec.micro.size, dtype=object)
-    for plan in made.parts:
+    for plan in workload_plan.parts:
         charges = plan.calibration.charges
         assert (charges >= 0).all()
         total += charges.astype(object)
     assert ((total <= allowed) | (allowed == PUBLIC)).all()
-    assert (made.spent == np.minimum(total, PUBLIC).astype(np.int64)).all()
+    assert (workload_plan.spent == np.minimum(total, PUBLIC).astype(np.int64)).all()
 
     def error(plans):
         return sum(
@@ -54,24 +54,25 @@ def test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split
         )
         for q in queries
     ]
-    assert error(made.parts) == pytest.approx(made.total)
-    assert made.equal == pytest.approx(error(equal))
-    assert made.total <= made.equal * (1 + 1e-12)
+    assert error(workload_plan.parts) == pytest.approx(workload_plan.total)
+    assert workload_plan.equal == pytest.approx(error(equal))
+    assert workload_plan.total <= workload_plan.equal * (1 + 1e-12)
 
 
 def test_it_finds_a_much_better_split_where_there_is_one():
     """A question that only public people answer leaves everything to the other; a hard one deserves more than an easy one."""
     spec = accord.Spec.from_groups({0.01: 20_000, 1: 5_000})
     easy, hard = accord.mean("a", (0, 1), std=0.01), accord.histogram("c", edges=list(range(42)))
-    made = accord.plan(spec, accord.workload([easy, hard]), share=0.5)
-    assert made.total < 0.9 * made.equal
-    assert made.parts[1].charges[1.0] > made.parts[0].charges[1.0]
+    workload_plan = accord.plan(spec, accord.workload([easy, hard]), share=0.5)
+    assert workload_plan.total < 0.9 * workload_plan.equal
+    assert workload_plan.parts[1].charges[1.0] > workload_plan.parts[0].charges[1.0]
 
 
 def test_what_clipping_leaves_is_passed_on(monkeypatch):
     """Half of everyone is best spent on the liberal alone, for each question; then one of them can have the strict as well."""
     spec = accord.Spec.from_groups({0.01: 3_000, 5.0: 1_000})
-    asked = accord.workload([accord.mean("a", (0, 1)), accord.histogram("b", edges=list(range(32)))])
+    mean = accord.mean("a", (0, 1), missing="none")
+    asked = accord.workload([mean, accord.histogram("b", edges=list(range(32)), missing="none")])
     passed = accord.plan(spec, asked)
     monkeypatch.setattr(accord.planning.workload, "pass_on", lambda plans, *_: plans)
     split = accord.plan(spec, asked)
@@ -104,12 +105,12 @@ def test_budgets_need_not_rise_with_the_level():
         plan = plan_within(spec, accord.mean("a", (0, 1)), budgets, mechanism, None, 10**6, REPLACE, ())
         same = accord.plan(Spec(budgets, spec.people), accord.mean("a", (0, 1)), mechanism)
         assert plan.rmse == pytest.approx(same.rmse)
-        for left, charge in zip([0.1, 0.7, 0.2], plan.charges.values(), strict=True):
-            assert charge == same.charges[left] <= left
+        for level, charge in zip([0.1, 0.7, 0.2], plan.charges.values(), strict=True):
+            assert charge == same.charges[level] <= level
 
 
 @pytest.mark.parametrize(
-    "make, told",
+    "make, message",
     [
         (lambda: accord.workload([]), "at least one query"),
         (lambda: accord.workload(["mean"]), "made of queries, not of str"),
@@ -118,8 +119,8 @@ def test_budgets_need_not_rise_with_the_level():
         (lambda: accord.workload([accord.count()], [True]), "not a number above 0"),
     ],
 )
-def test_bad_workloads_are_told(make, told):
-    with pytest.raises(QueryError, match=told):
+def test_bad_workloads_are_told(make, message):
+    with pytest.raises(QueryError, match=message):
         make()
 
 
@@ -138,12 +139,12 @@ def test_a_workload_is_released_with_all_its_receipts():
     people = accord.table({"a": np.arange(500.0), "e": np.tile([0.5, 1.0], 250)}, epsilon="e")
     asked = accord.workload([accord.mean("a", (0, 500)), accord.median("a", (0, 500))])
     plan = people.plan(asked, share=0.8)
-    made = people.release(plan)
-    assert len(made.value) == 2 and made.charges == plan.charges
-    document = made.receipt()
+    release = people.release(plan)
+    assert len(release.value) == 2 and release.charges == plan.charges
+    document = release.receipt()
     assert [r["query"]["statistic"] for r in document["receipts"]] == ["mean", "quantile"]
     assert "2 questions together" in str(plan) and "mean of a" in repr(plan)
     assert plan.describe()["share"] == "0.8"
-    assert str(made).count("95 %") == 2
+    assert str(release).count("95 %") == 2
     with pytest.raises(PlanError, match="mechanism and share already"):
         people.release(plan, share=0.5)

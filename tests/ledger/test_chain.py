@@ -8,17 +8,19 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing, suppress
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import accord
 from accord.budget import PUBLIC
 from accord.errors import BudgetError, LedgerError, SourceError
-from accord.ledger import Ledger, charging, opening, reading, store
+from accord.ledger import Ledger, accounts, charging, opening, store
 
 KEY = "a key that only tests use"
 DATA = Path(__file__).parent / "data"
@@ -80,7 +82,7 @@ def settled(path):
 def original(tmp_path_factory):
     path = tmp_path_factory.mktemp("chain") / "accord.db"
     patch = pytest.MonkeyPatch()
-    patch.setattr(reading, "CHUNK", 3)  # so that people come in several blocks
+    patch.setattr(accounts, "CHUNK", 3)  # so that people come in several blocks
     lived(Ledger(path, KEY))
     patch.undo()
     settled(path)
@@ -107,7 +109,7 @@ def change(path, *statements):
             connection.execute(sql, values)
 
 
-def found(path, key=KEY):
+def problems_of(path, key=KEY):
     """What `verify` tells, or why the ledger is not even opened. Anything else than a LedgerError is a fault."""
     try:
         return Ledger(path, key).verify().problems
@@ -130,7 +132,7 @@ def test_the_tables_are_those_that_are_tampered_with_here(original):
         assert {
             n: tuple(row[1] for row in connection.execute(f"PRAGMA table_info({n})")) for n in names
         } == TABLES
-    assert found(original) == ()
+    assert problems_of(original) == ()
     verdict = Ledger(original, KEY).verify()
     assert (verdict.open, verdict.sealed) == (1, True)
     kinds = [entry.kind for entry in Ledger(original, KEY).entries()]
@@ -156,9 +158,9 @@ def test_a_changed_value_shows(table, column, copy, original):
             with suppress(sqlite3.IntegrityError):  # somebody else's key
                 change(copy, (f"UPDATE {table} SET {column} = ? WHERE rowid = ?", value, row[0]))
                 if (table, column) in UNSEEN and value > row[at] and row == rows(original, table)[-1]:
-                    assert found(copy) == (), UNSEEN[table, column]
+                    assert problems_of(copy) == (), UNSEEN[table, column]
                 elif (table, column) not in UNSEEN:
-                    assert found(copy), f"{row} → {value!r}"
+                    assert problems_of(copy), f"{row} → {value!r}"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_nonsense_in_any_column_is_told_and_does_not_confuse_verify(table, colum
         with suppress(sqlite3.IntegrityError):
             change(copy, (f"UPDATE {table} SET {column} = ? WHERE rowid = ?", nonsense, row[0]))
             if (table, column) not in UNSEEN and rows(copy, table)[0][at] != row[at]:
-                assert found(copy), f"{row} → {nonsense!r}"
+                assert problems_of(copy), f"{row} → {nonsense!r}"
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -185,12 +187,12 @@ def test_a_deleted_row_shows(table, copy, original):
             continue  # see the next test
         copy.write_bytes(whole)
         change(copy, (f"DELETE FROM {table} WHERE rowid = ?", row[0]))
-        assert found(copy), row
+        assert problems_of(copy), row
     copy.write_bytes(whole)
     change(copy, (f"DELETE FROM {table}",))
-    assert found(copy)
+    assert problems_of(copy)
     change(copy, (f"DROP TABLE {table}",))
-    assert found(copy)
+    assert problems_of(copy)
 
 
 def test_a_chain_that_was_cut_off_shows_in_the_accounts_or_in_what_is_open(copy, original):
@@ -206,7 +208,7 @@ def test_a_chain_that_was_cut_off_shows_in_the_accounts_or_in_what_is_open(copy,
         copy.write_bytes(whole)
         change(copy, ("DELETE FROM accord_entry WHERE seq > ?", kept))
         if kept < len(entries) - 1:
-            assert found(copy), f"after entry {kept}"
+            assert problems_of(copy), f"after entry {kept}"
     copy.write_bytes(whole)
     change(copy, ("DELETE FROM accord_entry WHERE seq = ?", len(entries)))
     verdict = Ledger(copy, KEY).verify()
@@ -217,11 +219,11 @@ def test_a_chain_that_was_cut_off_shows_in_the_accounts_or_in_what_is_open(copy,
 def test_a_receipt_is_found_in_the_chain(tmp_path):
     ledger = Ledger(tmp_path / "accord.db", KEY)
     ledger.register(people(), "people")
-    made = [
+    answers = [
         people().release(asked, "minimum", 0.1, ledger=ledger)
         for asked in (MEAN, accord.workload([MEAN, COUNT]))
     ]
-    for answer in made:
+    for answer in answers:
         booked = answer.receipt()["ledger"]
         entry = ledger.entries()[booked["entry"] - 1]
         assert (
@@ -244,7 +246,7 @@ def test_an_added_row_shows(table, copy, original):
             values[1] += "x"
         copy.write_bytes(whole)
         change(copy, (f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", *values))
-        assert found(copy) or (table == "accord_meta"), row  # a name more means nothing there
+        assert problems_of(copy) or (table == "accord_meta"), row  # a name more means nothing there
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -253,34 +255,96 @@ def test_swapped_rows_show(table, copy, original):
     whole, columns = original.read_bytes(), TABLES[table]
     keys = {"accord_member": 2}.get(table, 1)
     everything = rows(original, table)
-    for one, two in pairwise(everything):
+    for first, second in pairwise(everything):
         for which in (columns[keys:], *((column,) for column in columns[keys:])):
             at = [columns.index(column) + 1 for column in which]
-            if [one[k] for k in at] == [two[k] for k in at]:
+            if [first[k] for k in at] == [second[k] for k in at]:
                 continue
             sets = ", ".join(f"{column} = ?" for column in which)
             aside = [
-                f"{one[k]}?" if table == "accord_table" and columns[k - 1] == "name" else one[k] for k in at
+                f"{first[k]}?" if table == "accord_table" and columns[k - 1] == "name" else first[k]
+                for k in at
             ]
             copy.write_bytes(whole)
             change(
                 copy,
-                (f"UPDATE {table} SET {sets} WHERE rowid = ?", *aside, two[0]),
-                (f"UPDATE {table} SET {sets} WHERE rowid = ?", *[two[k] for k in at], one[0]),
-                (f"UPDATE {table} SET {sets} WHERE rowid = ?", *[one[k] for k in at], two[0]),
+                (f"UPDATE {table} SET {sets} WHERE rowid = ?", *aside, second[0]),
+                (f"UPDATE {table} SET {sets} WHERE rowid = ?", *[second[k] for k in at], first[0]),
+                (f"UPDATE {table} SET {sets} WHERE rowid = ?", *[first[k] for k in at], second[0]),
             )
-            assert found(copy), (which, one, two)
+            assert problems_of(copy), (which, first, second)
 
 
 def test_people_moved_from_one_column_to_the_other_show(copy):
     tail = "substr(hashes, -8)"
     change(copy, (f"UPDATE accord_people SET cohorts = CAST({tail} || cohorts AS BLOB), hashes = substr(hashes, 1, length(hashes) - 8)",))  # fmt: skip
-    assert "who is in which cohort is not what was registered" in found(copy)
+    assert "who is in which cohort is not what was registered" in problems_of(copy)
 
 
 def test_blocks_of_people_in_another_order_show(copy):
     change(copy, ("UPDATE accord_people SET chunk = 1000 WHERE chunk = 0",))
-    assert found(copy) == ("who is in which cohort is not what was registered",)
+    assert problems_of(copy) == ("who is in which cohort is not what was registered",)
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [(t, c) for t in ("accord_cohort", "accord_member") for c in TABLES[t]],
+    ids=lambda name: name,
+)
+def test_a_number_beyond_its_limits_is_damage_wherever_it_stands(table, column, copy):
+    """Whatever the digests say. Amounts go up to the largest of 64 bits."""
+    beyond = (
+        [(0, "MIN"), (2**48 + 1, "MAX")] if column in ("id", "tab", "cohort") else [(-1, "MIN"), (-1, "MAX")]
+    )
+    whole = copy.read_bytes()
+    for value, which in beyond:
+        copy.write_bytes(whole)
+        row = f"(SELECT {which}(rowid) FROM {table})"
+        change(copy, (f"UPDATE {table} SET {column} = ? WHERE rowid = {row}", value))
+        with (
+            Ledger(copy, KEY).books.reading() as db,
+            pytest.raises(LedgerError, match=rf"there is something in {table}\.{column} that no version"),
+        ):
+            accounts.stored_accounts(db)
+
+
+def moved_to(cohort, other, cohorts):
+    """The first person of a cohort is in another."""
+    at = int(np.flatnonzero(cohorts == cohort)[0])
+    return np.where(np.arange(cohorts.size) == at, other, cohorts)
+
+
+@pytest.mark.parametrize(
+    ("hashes", "cohorts"),
+    [
+        (lambda h: h[1:], lambda c: c),
+        (lambda h: h, lambda c: moved_to(c[0], c[c != c[0]][0], c)),
+        (lambda h: h, lambda c: moved_to(1, 0, np.full_like(c, 1))),
+        (lambda h: h, lambda c: moved_to(c[0], 10**6, c)),
+        (lambda h: np.append(h[:-2], h[:-3:-1]), lambda c: c),
+        (lambda h: np.append(h[:1], h[:-1]), lambda c: c),
+    ],
+    ids=["somebody lost", "another cohort", "one that never was", "one too many", "not in order", "twice"],
+)
+def test_people_who_are_not_what_the_accounts_have_are_refused(hashes, cohorts, tmp_path, monkeypatch):
+    """Also if their digest was made to fit, by somebody who can write everything but seals."""
+    path = tmp_path / "accord.db"
+    Ledger(path, KEY).register(people(tiers=("standard",) * 3 + ("strict",) * 3), "people")
+    ledger = Ledger(path, KEY)
+    with ledger.books.reading() as db:
+        known = accounts.stored_accounts(db)
+        h, c = accounts.read_everyone(db, known)
+    if (cohorts(c) == 0).any():  # all in one cohort, so that its number of people does not tell
+        one, six = np.ones(1, dtype=np.int64), np.full(1, 6)
+        known = replace(known, cohorts=replace(known.cohorts, id=one, people=six))
+    block = hashes(h).astype("<i8").tobytes(), cohorts(c).astype("<i8").tobytes()
+    change(path, ("UPDATE accord_people SET hashes = ?, cohorts = ?", *block))
+    monkeypatch.setattr(accounts, "people_digest", lambda db: accounts.blocks_digest([block]))
+    with (
+        ledger.books.reading() as db,
+        pytest.raises(LedgerError, match="who is in which cohort is not what the accounts have"),
+    ):
+        accounts.read_everyone(db, known)
 
 
 def forged(path, tamper):
@@ -307,12 +371,12 @@ def test_a_chain_written_anew_shows_to_who_has_the_key(copy):
 
     entries = len(Ledger(copy, KEY).entries())
     forged(copy, lambda kind, body: body)
-    assert found(copy) == (), "the same chain again"
+    assert problems_of(copy) == (), "the same chain again"
     forged(copy, gift)
     with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
         connection.execute("UPDATE accord_cohort SET allowed = MAX(level, 0), spent = 0")
     assert (
-        len([problem for problem in found(copy) if "was not written with the ledger's key" in problem])
+        len([problem for problem in problems_of(copy) if "was not written with the ledger's key" in problem])
         == entries
     )
     copy.with_name("accord.db.key").write_text("this is not the key of it")
@@ -324,19 +388,19 @@ def test_a_chain_written_anew_shows_to_who_has_the_key(copy):
 
 def test_verify_tells_what_is_wrong(copy):
     change(copy, ("UPDATE accord_cohort SET spent = spent + 1, allowed = allowed + 1 WHERE id = 2",))
-    assert found(copy) == ("the account of cohort 2 is not what follows from the entries",)
+    assert problems_of(copy) == ("the account of cohort 2 is not what follows from the entries",)
     change(copy, ("UPDATE accord_member SET level = level + 1",), ("UPDATE accord_table SET tiers = '{}'",))
-    assert found(copy)[1:] == (
+    assert problems_of(copy)[1:] == (
         "the levels of cohorts are not what follows from the entries",
         "the registered tables are not what follows from the entries",
     )
     change(copy, ("UPDATE accord_people SET cohorts = hashes",), ("UPDATE accord_meta SET value = 'add' WHERE name = 'neighbors'",))  # fmt: skip
-    assert found(copy)[3:] == (
+    assert problems_of(copy)[3:] == (
         "who is in which cohort is not what was registered",
         "the check of the key, or the notion of neighbors, is not what was registered",
     )
     change(copy, ("UPDATE accord_entry SET time = '1999' WHERE seq = 3",))
-    assert found(copy)[0] == "entry 3 has been changed: its hash is another"
+    assert problems_of(copy)[0] == "entry 3 has been changed: its hash is another"
 
 
 # --- an export, checked without accord --------------------------------------------------------------------------------------
@@ -425,18 +489,18 @@ def test_an_empty_database_becomes_a_ledger_of_this_version(tmp_path):
         assert schema(tmp_path / name)[1] == str(len(store.MIGRATIONS))
         assert ledger.verify().problems == () and ledger.accounts() == [] and ledger.entries() == []
         ledger.register(people(), "people")
-        assert found(tmp_path / name) == ()
+        assert problems_of(tmp_path / name) == ()
 
 
 def test_a_ledger_of_version_1_opens_and_goes_on(v1):
     ledger = Ledger(v1, create=False)
     verdict = ledger.verify()
     assert (verdict.problems, verdict.sealed, verdict.open) == ((), True, 1)
-    left = ledger.remaining(newer())
-    assert (left.levels, left.counts, left.opted_out) == ((0.1, 0.625, inf), (1, 2, 1), 2)
+    remaining = ledger.remaining(newer())
+    assert (remaining.levels, remaining.counts, remaining.opted_out) == ((0.1, 0.625, inf), (1, 2, 1), 2)
     before = len(ledger.entries())
-    made = newer().release(accord.plan(left, MEAN, "minimum", 0.1), ledger=ledger)
-    assert made.booked.entry == before + 2 == len(ledger.entries())
+    released = newer().release(accord.plan(remaining, MEAN, "minimum", 0.1), ledger=ledger)
+    assert released.booked.entry == before + 2 == len(ledger.entries())
     assert ledger.register(newer(), "people").version == 2, "the same people as ever"
     assert ledger.verify().problems == ()
     check(json.dumps(ledger.export()))
@@ -541,8 +605,8 @@ def test_what_is_changed_in_postgres_shows(postgres_url):
     ):
         with pytest.raises(ZeroDivisionError), ledger.books.store.write() as db:
             assert db.run(statement) > 0
-            (found,) = verified(ledger, db)
-            assert found, statement
+            (damage,) = verified(ledger, db)
+            assert damage, statement
             raise ZeroDivisionError  # rolls it back
         assert ledger.verify().problems == ()
 

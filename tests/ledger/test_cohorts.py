@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,8 +20,16 @@ from accord.budget import MICRO, PUBLIC, level_text
 from accord.errors import LedgerError
 from accord.ledger import Ledger
 from accord.ledger import key as keys
-from accord.ledger.chain import START, Replay, add, columns, following, rows, to_micro
-from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, assign, places, remaining_of, union
+from accord.ledger.chain import (
+    START,
+    Replay,
+    list_columns,
+    list_text,
+    next_entry,
+    read_level_text,
+    saturating_add,
+)
+from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, assign, factorize, remaining_of, union
 
 NOBODY = np.zeros(0, dtype=np.int64)
 LEVELS = [0, 1, 3, 300_000, MICRO, PUBLIC]
@@ -57,47 +66,47 @@ def objects(cohorts):
     levels = {}
     for table, number, level in zip(*(column.tolist() for column in cohorts.members.columns), strict=True):
         levels.setdefault(number, []).append((table, level))
-    known = dict(zip(cohorts.id.tolist(), cohorts.spent.tolist(), strict=True))
-    made = {number: Cohort(spent, tuple(levels.pop(number, ()))) for number, spent in known.items()}
-    assert not levels and cohorts.level.tolist() == [c.level for c in made.values()]
+    spendings = dict(zip(cohorts.id.tolist(), cohorts.spent.tolist(), strict=True))
+    accounts = {number: Cohort(spent, tuple(levels.pop(number, ()))) for number, spent in spendings.items()}
+    assert not levels and cohorts.level.tolist() == [c.level for c in accounts.values()]
     assert (np.diff(cohorts.id) > 0).all()
     assert np.array_equal(np.lexsort(cohorts.members.columns[1::-1]), np.arange(cohorts.members.table.size))
-    return made
+    return accounts
 
 
-def registered_by_hand(known, of, table, members):
+def registered_by_hand(cohorts, of, table, members):
     """`assign`, person by person: numbers of cohorts, moves and accounts."""
-    known, of, moves = dict(known), dict(of), Counter()
-    numbers, everyone = {cohort: number for number, cohort in known.items()}, of.keys() | members.keys()
-    wishes = {h: (of.get(h), members.get(h)) for h in everyone}
-    target, unused = {}, max(known, default=0)
-    for source, wish in sorted(
-        set(wishes.values()), key=lambda pair: [NONE if x is None else x for x in pair]
+    cohorts, of, moves = dict(cohorts), dict(of), Counter()
+    numbers, everyone = {cohort: number for number, cohort in cohorts.items()}, of.keys() | members.keys()
+    pair_of = {h: (of.get(h), members.get(h)) for h in everyone}
+    target, unused = {}, max(cohorts, default=0)
+    for source, level in sorted(
+        set(pair_of.values()), key=lambda pair: [NONE if x is None else x for x in pair]
     ):
-        cohort = (Cohort(0, ()) if source is None else known[source]).moved(table, wish)
+        cohort = (Cohort(0, ()) if source is None else cohorts[source]).moved(table, level)
         if cohort not in numbers:
             numbers[cohort] = unused = unused + 1
-            known[numbers[cohort]] = cohort
-        target[source, wish] = numbers[cohort]
-    for pair in wishes.values():
+            cohorts[numbers[cohort]] = cohort
+        target[source, level] = numbers[cohort]
+    for pair in pair_of.values():
         moves[(*pair, target[pair])] += 1
-    now = {h: target[pair] for h, pair in wishes.items()}
+    now = {h: target[pair] for h, pair in pair_of.items()}
     inhabited = set(now.values())
-    return {n: c if n in inhabited else Cohort(c.spent, ()) for n, c in known.items()}, now, moves
+    return {n: c if n in inhabited else Cohort(c.spent, ()) for n, c in cohorts.items()}, now, moves
 
 
 def register(before, table, members):
     """`assign` for a dictionary of hashes and levels."""
     hashes = sorted(members)
     return assign(
-        before.hashes, before.of, before.cohorts, table, ints(hashes), ints(members[h] for h in hashes)
+        before.hashes, before.cohort_of, before.cohorts, table, ints(hashes), ints(members[h] for h in hashes)
     )  # fmt: skip
 
 
 def counted(moves):
-    given = (column.tolist() for column in moves.columns)
+    columns = (column.tolist() for column in moves.columns)
     none = {NONE: None}
-    return Counter({(none.get(s, s), none.get(x, x), t): n for s, x, t, n in zip(*given, strict=True)})
+    return Counter({(none.get(s, s), none.get(x, x), t): n for s, x, t, n in zip(*columns, strict=True)})
 
 
 EMPTY = Assignment(NOBODY, NOBODY, Moves(*[NOBODY] * 4), NO_COHORTS)
@@ -115,40 +124,71 @@ def about(table):
 
 
 def test_the_lowest_level_counts_and_what_was_spent_stays_allowed():
-    made = register(register(EMPTY, 2, {1: 500_000}), 1, {1: MICRO})
-    (number,) = set(made.of.tolist())
-    assert objects(made.cohorts)[number] == Cohort(0, ((1, MICRO), (2, 500_000))), (
+    assignment = register(register(EMPTY, 2, {1: 500_000}), 1, {1: MICRO})
+    (number,) = set(assignment.cohort_of.tolist())
+    assert objects(assignment.cohorts)[number] == Cohort(0, ((1, MICRO), (2, 500_000))), (
         "by table, whatever came first"
     )
-    spent = np.where(made.cohorts.id == number, 300_000, 0)
-    made = replace(made, cohorts=replace(made.cohorts, spent=spent))
-    lowered = register(made, 1, {1: 100_000})
-    at = lowered.cohorts.id == lowered.of[0]
-    found = (lowered.cohorts.level[at], lowered.cohorts.allowed[at], lowered.cohorts.spent[at])
-    assert [x.tolist() for x in found] == [[100_000], [300_000], [300_000]]
-    gone = register(register(made, 1, {}), 2, {})
-    at = gone.cohorts.id == gone.of[0]
-    found = (gone.cohorts.level[at], gone.cohorts.allowed[at], gone.cohorts.spent[at])
-    assert [x.tolist() for x in found] == [[0], [300_000], [300_000]]
+    spent = np.where(assignment.cohorts.id == number, 300_000, 0)
+    assignment = replace(assignment, cohorts=replace(assignment.cohorts, spent=spent))
+    lowered = register(assignment, 1, {1: 100_000})
+    at = lowered.cohorts.id == lowered.cohort_of[0]
+    account = (lowered.cohorts.level[at], lowered.cohorts.allowed[at], lowered.cohorts.spent[at])
+    assert [x.tolist() for x in account] == [[100_000], [300_000], [300_000]]
+    gone = register(register(assignment, 1, {}), 2, {})
+    at = gone.cohorts.id == gone.cohort_of[0]
+    account = (gone.cohorts.level[at], gone.cohorts.allowed[at], gone.cohorts.spent[at])
+    assert [x.tolist() for x in account] == [[0], [300_000], [300_000]]
+
+
+def test_cohorts_that_differ_in_one_number_are_not_equal():
+    one = register(register(EMPTY, 2, {1: 500_000}), 1, {1: MICRO, 2: 3}).cohorts
+    assert one.equal(replace(one))
+    for name in ("id", "level", "allowed", "spent", "people"):
+        other = getattr(one, name).copy()
+        other[-1] += 1
+        assert not one.equal(replace(one, **{name: other})), name
+    for name in ("table", "cohort", "level"):
+        other = getattr(one.members, name).copy()
+        other[0] += 1
+        assert not one.equal(replace(one, members=replace(one.members, **{name: other}))), name
+
+
+def test_who_is_new_joins_those_who_have_spent_nothing():
+    """Else every version of a table would add cohorts, and the entries of older ones would not be followed."""
+    first = register(EMPTY, 1, {1: MICRO, 2: 3})
+    second = register(first, 1, {1: MICRO, 2: 3, 4: MICRO})
+    assert second.cohorts.id.tolist() == first.cohorts.id.tolist()
+    assert second.cohort_of[0] == second.cohort_of[2] == first.cohort_of[0] != first.cohort_of[1]
+
+
+@pytest.mark.parametrize("numbers", [[1, 9], [9], [0, 1], [0], [1, 2, 9]])
+def test_a_cohort_that_does_not_exist_is_not_taken_for_another(numbers):
+    cohorts = register(EMPTY, 1, {1: MICRO, 2: 3}).cohorts
+    assert cohorts.id.tolist() == [1, 2] and cohorts.positions(ints([2, 1])).tolist() == [1, 0]
+    with pytest.raises(KeyError, match="cohort"):
+        cohorts.positions(ints(numbers))
 
 
 @given(st.lists(st.tuples(amounts, amounts), max_size=5))
 def test_what_is_left_is_never_negative_and_infinite_for_public_people(pairs):
     level, spent = ints(level for level, _ in pairs), ints(spent for _, spent in pairs)
-    left = remaining_of(level, np.maximum(level, spent), spent)
-    assert left.tolist() == [PUBLIC if level == PUBLIC else max(0, level - spent) for level, spent in pairs]
+    remaining = remaining_of(level, np.maximum(level, spent), spent)
+    assert remaining.tolist() == [
+        PUBLIC if level == PUBLIC else max(0, level - spent) for level, spent in pairs
+    ]
 
 
 @given(st.lists(st.integers(-3, 3)))
 def test_places_are_where_values_stand(values):
-    distinct, where = places(ints(values))
+    distinct, where = factorize(ints(values))
     assert distinct.tolist() == sorted(set(values))
     assert distinct[where].tolist() == values
 
 
 @given(st.sets(st.integers(0, 20)), st.sets(st.integers(0, 20)))
-def test_aunion_has_everyone_once(one, other):
-    assert union(ints(sorted(one)), ints(sorted(other))).tolist() == sorted(one | other)
+def test_aunion_has_everyone_once(first, other):
+    assert union(ints(sorted(first)), ints(sorted(other))).tolist() == sorted(first | other)
 
 
 people = st.dictionaries(st.integers(0, 9), st.sampled_from(LEVELS), max_size=8)
@@ -164,98 +204,113 @@ steps = st.lists(
 @given(steps)
 def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
     """Against a dictionary of people: registrations and charges in any order; and replaying the chain gives the same accounts."""
-    made, spent, levels, entries, hand, of = EMPTY, {}, {}, [], {}, {}
-    for kind, table, what in history:
+    assignment, spent, levels, entries, hand, of = EMPTY, {}, {}, [], {}, {}
+    for kind, table, change in history:
         if kind == "charge":
             charged = [
-                n for n, c in hand.items() if table in dict(c.levels) and what <= max(0, c.level - c.spent)
+                n for n, c in hand.items() if table in dict(c.levels) and change <= max(0, c.level - c.spent)
             ]
             for person, number in of.items():
-                spent[person] = min(PUBLIC, spent[person] + what) if number in charged else spent[person]
+                spent[person] = min(PUBLIC, spent[person] + change) if number in charged else spent[person]
             hand = {
-                n: Cohort(min(PUBLIC, c.spent + what), c.levels) if n in charged else c
+                n: Cohort(min(PUBLIC, c.spent + change), c.levels) if n in charged else c
                 for n, c in hand.items()
             }
-            more = np.where(np.isin(made.cohorts.id, charged), what, 0)
-            made = replace(made, cohorts=replace(made.cohorts, spent=add(made.cohorts.spent, more)))
-            content = {"charges": [[n, level_text(what)] for n in charged]}
-            entries.append(following(entries[-1] if entries else None, "reserve", content, SEAL))
+            more = np.where(np.isin(assignment.cohorts.id, charged), change, 0)
+            assignment = replace(
+                assignment,
+                cohorts=replace(assignment.cohorts, spent=saturating_add(assignment.cohorts.spent, more)),
+            )
+            content = {"charges": [[n, level_text(change)] for n in charged]}
+            entries.append(next_entry(entries[-1] if entries else None, "reserve", content, SEAL))
             continue
-        before = made
-        made = register(before, table, what)
-        hand, of, moves = registered_by_hand(hand, of, table, what)
-        assert objects(made.cohorts) == hand and counted(made.moves) == moves
-        assert dict(zip(made.hashes.tolist(), made.of.tolist(), strict=True)) == of
-        for person in [*levels, *what]:
+        before = assignment
+        assignment = register(before, table, change)
+        hand, of, moves = registered_by_hand(hand, of, table, change)
+        assert objects(assignment.cohorts) == hand and counted(assignment.moves) == moves
+        assert dict(zip(assignment.hashes.tolist(), assignment.cohort_of.tolist(), strict=True)) == of
+        for person in [*levels, *change]:
             levels[person] = {t: x for t, x in levels.get(person, {}).items() if t != table}
-            levels[person] |= {table: what[person]} if person in what else {}
+            levels[person] |= {table: change[person]} if person in change else {}
         spent = dict.fromkeys(levels, 0) | spent
 
         # everyone who was ever there, each with the account that a dictionary would have
-        assert made.hashes.tolist() == sorted(levels)
+        assert assignment.hashes.tolist() == sorted(levels)
         wanted = {p: Cohort(spent[p], tuple(sorted(levels[p].items()))) for p in levels}
         assert {p: hand[of[p]] for p in levels} == wanted
         # people who are alike share one number
         assert len(set(of.values())) == len(set(wanted.values()))
-        assert made.cohorts.people.tolist() == [list(of.values()).count(n) for n in made.cohorts.id.tolist()]
-        assert made.cohorts.allowed.tolist() == [c.allowed for c in hand.values()]
-        content = about(table) | {"people": len(what), "moves": rows("moves", made.moves.columns)}
-        entries.append(following(entries[-1] if entries else None, "register", content, SEAL))
+        assert assignment.cohorts.people.tolist() == [
+            list(of.values()).count(n) for n in assignment.cohorts.id.tolist()
+        ]
+        assert assignment.cohorts.allowed.tolist() == [c.allowed for c in hand.values()]
+        content = about(table) | {
+            "people": len(change),
+            "moves": list_text("moves", assignment.moves.columns),
+        }
+        entries.append(next_entry(entries[-1] if entries else None, "register", content, SEAL))
     replay = Replay().run(entries, SEAL)
     assert replay.problems == [] and replay.entries == len(entries)
     assert objects(replay.cohorts) == hand
-    assert replay.cohorts.people.tolist() == made.cohorts.people.tolist()
-    assert replay.cohorts.allowed.tolist() == made.cohorts.allowed.tolist()
+    assert replay.cohorts.people.tolist() == assignment.cohorts.people.tolist()
+    assert replay.cohorts.allowed.tolist() == assignment.cohorts.allowed.tolist()
 
 
 @pytest.mark.parametrize("people", [4_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_thousands_of_people_of_many_levels_are_where_a_dictionary_has_them(people):
     """Through three tables and charges; each account, each number and each move, and what the chain says of it."""
     draw = np.random.default_rng(1)
-    made, hand, of, entries = EMPTY, {}, {}, []
+    assignment, hand, of, entries = EMPTY, {}, {}, []
     for step, table in enumerate((1, 2, 3, 1)):
         here = draw.permutation(people + people // 4)[: people - people // 20 * step]
         level = draw.integers(0, 30_000, here.size)
         level[draw.random(here.size) < 0.01] = PUBLIC
         members = dict(zip(here.tolist(), level.tolist(), strict=True))
-        made = register(made, table, members)
+        assignment = register(assignment, table, members)
         hand, of, moves = registered_by_hand(hand, of, table, members)
-        assert objects(made.cohorts) == hand and counted(made.moves) == moves
-        assert dict(zip(made.hashes.tolist(), made.of.tolist(), strict=True)) == of
-        content = about(table) | {"people": len(members), "moves": rows("moves", made.moves.columns)}
-        entries.append(following(entries[-1] if entries else None, "register", content, SEAL))
+        assert objects(assignment.cohorts) == hand and counted(assignment.moves) == moves
+        assert dict(zip(assignment.hashes.tolist(), assignment.cohort_of.tolist(), strict=True)) == of
+        content = about(table) | {
+            "people": len(members),
+            "moves": list_text("moves", assignment.moves.columns),
+        }
+        entries.append(next_entry(entries[-1] if entries else None, "register", content, SEAL))
 
-        at = made.cohorts.at(made.cohorts.members.cohort[made.cohorts.members.of(table)])
-        left = remaining_of(made.cohorts.level, made.cohorts.allowed, made.cohorts.spent)[at]
-        charge = np.minimum(left, draw.integers(0, 4_000, at.size))
+        at = assignment.cohorts.positions(
+            assignment.cohorts.members.cohort[assignment.cohorts.members.rows_of(table)]
+        )
+        remaining = remaining_of(
+            assignment.cohorts.level, assignment.cohorts.allowed, assignment.cohorts.spent
+        )[at]
+        charge = np.minimum(remaining, draw.integers(0, 4_000, at.size))
         at, charge = at[charge > 0], charge[charge > 0]
-        spent = made.cohorts.spent.copy()
+        spent = assignment.cohorts.spent.copy()
         spent[at] += charge
-        for number, more in zip(made.cohorts.id[at].tolist(), charge.tolist(), strict=True):
+        for number, more in zip(assignment.cohorts.id[at].tolist(), charge.tolist(), strict=True):
             hand[number] = Cohort(hand[number].spent + more, hand[number].levels)
-        made = replace(made, cohorts=replace(made.cohorts, spent=spent))
-        assert objects(made.cohorts) == hand
-        content = {"charges": rows("charges", (made.cohorts.id[at], charge))}
-        entries.append(following(entries[-1], "reserve", content, SEAL))
+        assignment = replace(assignment, cohorts=replace(assignment.cohorts, spent=spent))
+        assert objects(assignment.cohorts) == hand
+        content = {"charges": list_text("charges", (assignment.cohorts.id[at], charge))}
+        entries.append(next_entry(entries[-1], "reserve", content, SEAL))
     replay = Replay().run(entries, SEAL)
-    assert replay.problems == [] and replay.cohorts.equal(made.cohorts)
+    assert replay.problems == [] and replay.cohorts.equal(assignment.cohorts)
     excessive = replace(entries[-1], body=entries[-1].body.replace('"0.00', '"9.00'))
-    limited = np.count_nonzero(made.cohorts.level[at] != PUBLIC)
+    limited = np.count_nonzero(assignment.cohorts.level[at] != PUBLIC)
     assert len(Replay().run([*entries[:-1], excessive], None).problems) == 1 + limited
 
 
 def test_an_empty_table_and_a_table_that_everyone_leaves():
     nothing = register(EMPTY, 1, {})
     assert (nothing.hashes.size, nothing.moves.source.size, objects(nothing.cohorts)) == (0, 0, {})
-    left = register(register(EMPTY, 1, {5: MICRO, 3: 0}), 1, {})
-    assert left.hashes.tolist() == [3, 5]
-    assert {objects(left.cohorts)[n] for n in left.of.tolist()} == {Cohort(0, ())}
+    emptied = register(register(EMPTY, 1, {5: MICRO, 3: 0}), 1, {})
+    assert emptied.hashes.tolist() == [3, 5]
+    assert {objects(emptied.cohorts)[n] for n in emptied.cohort_of.tolist()} == {Cohort(0, ())}
 
 
 def test_swapped_levels_are_swapped_cohorts():
     before = register(EMPTY, 1, {1: 10, 2: 20})
     after = register(before, 1, {1: 20, 2: 10})
-    assert after.of.tolist() == before.of.tolist()[::-1]
+    assert after.cohort_of.tolist() == before.cohort_of.tolist()[::-1]
     assert after.cohorts.equal(before.cohorts)
 
 
@@ -264,22 +319,22 @@ def test_swapped_levels_are_swapped_cohorts():
 
 @given(amounts)
 def test_amounts_are_read_back_from_text(micro):
-    assert to_micro(level_text(micro)) == micro
+    assert read_level_text(level_text(micro)) == micro
 
 
 @given(amounts, amounts)
 def test_infinity_stays(spent, charge):
-    wanted, found = (
+    wanted, total = (
         PUBLIC if PUBLIC in (spent, charge) else spent + charge,
-        add(ints([spent]), ints([charge])),
+        saturating_add(ints([spent]), ints([charge])),
     )
-    assert found.tolist() == [min(wanted, PUBLIC)]
-    assert add(found, ints([0])).tolist() == found.tolist()
+    assert total.tolist() == [min(wanted, PUBLIC)]
+    assert saturating_add(total, ints([0])).tolist() == total.tolist()
 
 
 def test_an_entry_is_hashed_as_documented():
-    first = following(None, "failed", {"reserve": 1, "word": "ä"}, SEAL)
-    second = following(first, "failed", {}, str.upper)
+    first = next_entry(None, "failed", {"reserve": 1, "word": "ä"}, SEAL)
+    second = next_entry(first, "failed", {}, str.upper)
     assert (first.seq, first.previous, first.body) == (1, "0" * 64, '{"reserve":1,"word":"ä"}')
     assert (second.seq, second.previous) == (2, first.hash)
     text = f"{second.previous}\n2\n{second.time}\nfailed\n{{}}\n"
@@ -293,7 +348,7 @@ def test_an_entry_is_hashed_as_documented():
 def chained(*contents, seal=SEAL):
     entries = []
     for kind, content in contents:
-        entries.append(following(entries[-1] if entries else None, kind, content, seal))
+        entries.append(next_entry(entries[-1] if entries else None, kind, content, seal))
     return entries
 
 
@@ -355,7 +410,7 @@ def test_an_honest_chain_has_no_problems():
     ids=lambda value: None if isinstance(value, list) else value.replace(" ", "-"),
 )  # fmt: skip
 def test_a_replay_tells_what_is_wrong(entries, problem):
-    assert any(found.startswith(problem) for found in Replay().run(entries, SEAL).problems)
+    assert any(text.startswith(problem) for text in Replay().run(entries, SEAL).problems)
 
 
 def test_without_the_key_only_seals_are_not_looked_at():
@@ -376,8 +431,8 @@ def test_a_raised_level_allows_more_and_a_lowered_one_nothing_more():
 
 def test_moves_are_written_with_decimals():
     moves = Moves(ints([NONE, 1, 2]), ints([PUBLIC, NONE, 1]), ints([1, 2, 3]), ints([2, 1, 4]))
-    assert rows("moves", moves.columns) == '[[null,"inf",1,2],[1,null,2,1],[2,"0.000001",3,4]]'
-    assert [x.tolist() for x in columns("moves", json.loads(rows("moves", moves.columns)))] == [
+    assert list_text("moves", moves.columns) == '[[null,"inf",1,2],[1,null,2,1],[2,"0.000001",3,4]]'
+    assert [x.tolist() for x in list_columns("moves", json.loads(list_text("moves", moves.columns)))] == [
         x.tolist() for x in moves.columns
     ]
     assert START == "0" * 64
@@ -390,9 +445,9 @@ def test_moves_are_written_with_decimals():
 def test_a_short_key_is_refused(short):
     with pytest.raises(
         LedgerError, match=r"key is too short.*at least 16 characters that nobody can guess"
-    ) as told:
+    ) as refusal:
         keys.Key(short)
-    assert not short or str(short) not in str(told.value)
+    assert not short or str(short) not in str(refusal.value)
 
 
 def test_a_key_is_kept_as_what_is_derived_from_it():
@@ -418,16 +473,16 @@ def test_a_key_in_a_file(tmp_path):
     path = keys.key_file(tmp_path / "accord.db")
     assert path == tmp_path / "accord.db.key"
     assert keys.from_file(path) is None
-    first, made = keys.draft(path), keys.draft(path)
-    assert first.secret != made.secret and not path.exists(), "no ledger was made with it yet"
-    assert keys.from_file(path).secret == made.secret
+    first, second = keys.draft(path), keys.draft(path)
+    assert first.secret != second.secret and not path.exists(), "no ledger was made with it yet"
+    assert keys.from_file(path).secret == second.secret
     keys.confirm(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(path.read_text().strip()) == 64 and int(path.read_text(), 16) > 0
-    assert made.secret == keys.from_file(path).secret == keys.Key(path.read_text().strip()).secret
+    assert second.secret == keys.from_file(path).secret == keys.Key(path.read_text().strip()).secret
     keys.confirm(path)
-    assert keys.from_file(path).secret == made.secret, "nothing to confirm"
-    assert [found.name for found in tmp_path.iterdir()] == ["accord.db.key"], "no draft is left behind"
+    assert keys.from_file(path).secret == second.secret, "nothing to confirm"
+    assert [file.name for file in tmp_path.iterdir()] == ["accord.db.key"], "no draft is left behind"
 
 
 def test_a_key_file_may_have_been_edited(tmp_path):
@@ -437,8 +492,11 @@ def test_a_key_file_may_have_been_edited(tmp_path):
     with pytest.raises(LedgerError, match="too short"):
         keys.from_file(tmp_path / "k")
     (tmp_path / "k").write_bytes(b"\xff" * 40)
-    with pytest.raises(LedgerError, match=r"cannot read the ledger's key in .*k' \(UnicodeDecodeError\)"):
+    with pytest.raises(
+        LedgerError, match=r"cannot read the ledger's key in .*k' \(UnicodeDecodeError\)"
+    ) as refusal:
         keys.from_file(tmp_path / "k")
+    assert refusal.value.__context__ is None, "the error of decoding holds the bytes of the key"
     with pytest.raises(
         LedgerError, match=r"cannot read the ledger's key .*\(IsADirectoryError\). Restore it, or give key="
     ):
@@ -457,8 +515,8 @@ def test_a_key_that_cannot_be_written(tmp_path):
 
 def test_who_makes_a_ledger_at_once_gets_one_key(tmp_path):
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: Ledger(tmp_path / "accord.db").books.secret, range(24)))
-    assert set(made) == {keys.from_file(tmp_path / "accord.db.key").secret}
+        made_secrets = list(pool.map(lambda _: Ledger(tmp_path / "accord.db").books.secret, range(24)))
+    assert set(made_secrets) == {keys.from_file(tmp_path / "accord.db.key").secret}
     assert stat.S_IMODE((tmp_path / "accord.db.key").stat().st_mode) == 0o600
     assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".head", ".db-wal", ".db-shm"}
 
@@ -482,16 +540,28 @@ def hashed(secret, text):
         (["ä", "A"], ["ä", "A"]),
         ([-1, 10**15], ["-1", str(10**15)]),
         ([-1.0, 1e15], ["-1", str(10**15)]),
+        ([7.5, 8.0], ["7.5", "8"]),
+        ([7.4, 6.5], ["7.4", "6.5"]),
     ],
 )
 def test_people_are_known_by_a_keyed_hash_of_their_id_as_text(ids, texts):
     table = accord.table({"id": ids, "level": [0.3, inf]}, epsilon="level", user="id")
     secret = keys.Key(LONG).secret
-    found, levels = table.identity.people(secret)
-    assert dict(zip(found.tolist(), levels.tolist(), strict=True)) == {
+    hashes, levels = table.identity.people(secret)
+    assert dict(zip(hashes.tolist(), levels.tolist(), strict=True)) == {
         hashed(secret, texts[0]): 300_000, hashed(secret, texts[1]): PUBLIC
     }  # fmt: skip
-    assert not set(found.tolist()) & set(table.identity.people(keys.Key(LONG + "!").secret)[0].tolist())
+    assert not set(hashes.tolist()) & set(table.identity.people(keys.Key(LONG + "!").secret)[0].tolist())
+
+
+def test_ids_that_are_fractions_are_nobody_elses():
+    """In a column of doubles, where 7.5 is not rounded to 8."""
+    columns = {"id": [7.5, 8.0, 7.4, 7.0], "level": [0.1, 0.2, 0.3, 0.4]}
+    hashes, levels = accord.table(pa.table(columns), epsilon="level", user="id").identity.people("secret")
+    expected = {"7.5": 100_000, "8": 200_000, "7.4": 300_000, "7": 400_000}
+    assert dict(zip(hashes.tolist(), levels.tolist(), strict=True)) == {
+        hashed("secret", text): level for text, level in expected.items()
+    }
 
 
 def test_what_was_charged_to_many_levels_is_told_by_ranges(tmp_path):
@@ -504,10 +574,10 @@ def test_what_was_charged_to_many_levels_is_told_by_ranges(tmp_path):
     )
     ledger = accord.Ledger(tmp_path / "accord.db")
     ledger.register(people, "people")
-    made = people.release(accord.mean("x", bounds=(0, 1)), share=0.1, ledger=ledger)
+    released = people.release(accord.mean("x", bounds=(0, 1)), share=0.1, ledger=ledger)
     booked = ledger.history()[0]["booked"]
     assert len(booked) == 100 and sum(line["people"] for line in booked) == n
-    charged = {round(level, 3): charge for level, charge in made.charges.items()}
+    charged = {round(level, 3): charge for level, charge in released.charges.items()}
     for line in booked:
         inside = [c for level, c in charged.items() if float(line["level"]) <= level <= float(line["to"])]
         assert float(line["charge"]) == max(inside) and len(inside) == line["people"]

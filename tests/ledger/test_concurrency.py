@@ -146,11 +146,11 @@ def test_a_ledger_is_made_when_another_process_lets_go_of_its_file(lock, tmp_pat
         other.execute("DROP TABLE for_a_moment")
         other.execute(f"BEGIN {lock}")
         gone = []
-        held = threading.Timer(0.3, lambda: gone.append(True) or other.execute("ROLLBACK"))
-        held.start()
+        timer = threading.Timer(0.3, lambda: gone.append(True) or other.execute("ROLLBACK"))
+        timer.start()
         ledger = Ledger(tmp_path / "a.db")
         assert gone  # and not before
-        held.join()
+        timer.join()
     assert in_order(ledger).entries() == []
 
 
@@ -181,14 +181,14 @@ def test_threads_share_a_ledger_and_a_table(url):
 
     def spend(_):
         start.wait()
-        made = []
+        booked = []
         with pytest.raises(BudgetError, match="Nothing was spent"):
             while True:
-                made.append(shared.release(QUERY, "minimum", share=0.1, ledger=ledger).booked.entry)
-        return made
+                booked.append(shared.release(QUERY, "minimum", share=0.1, ledger=ledger).booked.entry)
+        return booked
 
     with ThreadPoolExecutor(8) as threads:
-        entries = [entry for made in threads.map(spend, range(8)) for entry in made]
+        entries = [entry for each in threads.map(spend, range(8)) for entry in each]
     assert len(entries) == len(set(entries)) == 10
     assert spendings(in_order(ledger)) == {("people", 1.0): (1.0, 1.0)}
 
@@ -214,12 +214,12 @@ def test_threads_plan_from_what_is_left(tmp_path):
         return charges
 
     with ThreadPoolExecutor(4) as threads:
-        charges = [charge for made in threads.map(spend, range(4)) for charge in made]
+        charges = [charge for each in threads.map(spend, range(4)) for charge in each]
     assert len(charges) >= 12 and overtaken
-    left = 0.5
+    remaining = 0.5
     for charge in sorted(charges, reverse=True):  # each a tenth of what the one before it left
-        assert charge == pytest.approx(left / 10, abs=2e-6)
-        left -= charge
+        assert charge == pytest.approx(remaining / 10, abs=2e-6)
+        remaining -= charge
     least, most = spendings(in_order(ledger))["one", 1.0]
     assert (least, most) == (pytest.approx(sum(charges)), pytest.approx(0.5 + sum(charges)))
 
@@ -237,7 +237,7 @@ def test_children_use_the_ledger_of_their_parent(url):
 
 
 @pytest.fixture
-def known(url):
+def registered(url):
     """A ledger, a table that it knows, and what everyone in it pays for a release."""
     ledger, here = opened(url), table(ONE)
     ledger.register(here, "people")
@@ -257,8 +257,8 @@ def left_behind(ledger, state):
     assert spendings(ledger) == {("people", 1.0): (0.1, 0.1)}
 
 
-def test_after_it_broke_the_next_release_works(known, monkeypatch):
-    ledger, here = known
+def test_after_it_broke_the_next_release_works(registered, monkeypatch):
+    ledger, here = registered
     with monkeypatch.context() as patch:
         patch.setattr(releasing, "carry_out", failing(SourceError("gone.")))
         with pytest.raises(SourceError, match=CHARGED):
@@ -279,9 +279,9 @@ def doing(patch, owner, name, before=lambda: None, after=lambda: None):
     """Have something happen before and after a step."""
     step = getattr(owner, name)
 
-    def done(*given):
+    def done(*args):
         before()
-        result = step(*given)
+        result = step(*args)
         after()
         return result
 
@@ -310,41 +310,41 @@ def parquet(path, levels):
     draft.replace(path)
 
 
-@pytest.mark.parametrize("how", BROKEN)
-def test_a_file_that_breaks_after_it_was_charged(how, tmp_path, monkeypatch):
+@pytest.mark.parametrize("damage", BROKEN)
+def test_a_file_that_breaks_after_it_was_charged(damage, tmp_path, monkeypatch):
     path = tmp_path / "people.parquet"
     parquet(path, ONE)
     ledger, here = Ledger(tmp_path / "a.db"), accord.table(path, epsilon="level", user="id")
     ledger.register(here, "people")
-    doing(monkeypatch, charging, "reserve_all", after=lambda: BROKEN[how](path))
-    with pytest.raises(SourceError) as told:
+    doing(monkeypatch, charging, "reserve_all", after=lambda: BROKEN[damage](path))
+    with pytest.raises(SourceError) as refusal:
         ask(here, ledger)
-    assert str(told.value).endswith(CHARGED)
+    assert str(refusal.value).endswith(CHARGED)
     left_behind(ledger, "failed")
     parquet(path, ONE)
     monkeypatch.undo()
     assert ask(accord.table(path, epsilon="level", user="id"), ledger).booked.entry == 5
 
 
-@pytest.mark.parametrize("how", BROKEN)
-def test_a_file_that_breaks_before_it_is_charged(how, tmp_path):
+@pytest.mark.parametrize("damage", BROKEN)
+def test_a_file_that_breaks_before_it_is_charged(damage, tmp_path):
     path = tmp_path / "people.parquet"
     parquet(path, ONE)
     ledger, here = Ledger(tmp_path / "a.db"), accord.table(path, epsilon="level", user="id")
     ledger.register(here, "people")
     here.spec()
-    BROKEN[how](path)
-    with pytest.raises((SourceError, LedgerError)) as told:
+    BROKEN[damage](path)
+    with pytest.raises((SourceError, LedgerError)) as refusal:
         ask(here, ledger)
-    assert CHARGED not in str(told.value)
+    assert CHARGED not in str(refusal.value)
     assert ledger.history() == []
     assert spendings(in_order(ledger)) == {("people", 1.0): (0.0, 0.0)}
 
 
-def test_the_second_question_of_a_workload_fails(known, monkeypatch):
-    ledger, here = known
+def test_the_second_question_of_a_workload_fails(registered, monkeypatch):
+    ledger, here = registered
     answers = iter([releasing.answer, failing(SourceError("gone."))])
-    monkeypatch.setattr(releasing, "answer", lambda *given: next(answers)(*given))
+    monkeypatch.setattr(releasing, "answer", lambda *args: next(answers)(*args))
     with pytest.raises(SourceError, match=CHARGED):
         here.release(accord.workload([QUERY, QUERY]), "minimum", share=0.1, ledger=ledger)
     left_behind(ledger, "failed")  # for both, and nothing of the first is told
@@ -353,13 +353,13 @@ def test_the_second_question_of_a_workload_fails(known, monkeypatch):
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_an_interruption_is_booked_and_goes_on(fault, known, monkeypatch):
-    ledger, here = known
+def test_an_interruption_is_booked_and_goes_on(fault, registered, monkeypatch):
+    ledger, here = registered
     stop = fault("now")
     monkeypatch.setattr(TableReader, "summaries", failing(stop))
-    with pytest.raises(fault) as told:
+    with pytest.raises(fault) as refusal:
         ask(here, ledger)
-    assert told.value is stop
+    assert refusal.value is stop
     left_behind(ledger, "failed")
 
 
@@ -380,9 +380,9 @@ def test_a_file_of_a_ledger_that_goes_away_before_the_answer_is_booked(tmp_path,
     ledger, here = Ledger(home / "a.db"), table(ONE)
     ledger.register(here, "people")
     doing(monkeypatch, releasing, "carry_out", after=moved(home, away))
-    with pytest.raises(LedgerError) as told:
+    with pytest.raises(LedgerError) as refusal:
         ask(here, ledger)
-    assert "cannot be opened" in str(told.value) and str(told.value).endswith(CHARGED)
+    assert "cannot be opened" in str(refusal.value) and str(refusal.value).endswith(CHARGED)
     assert not home.exists()  # no other ledger was begun in its place
     away.rename(home)
     left_behind(ledger, "no answer")
@@ -398,9 +398,9 @@ def test_a_ledger_that_goes_away_with_its_source(tmp_path, monkeypatch):
     doing(
         monkeypatch, TableReader, "summaries", before=moved(home, away), after=failing(SourceError("gone."))
     )
-    with pytest.raises(SourceError) as told:
+    with pytest.raises(SourceError) as refusal:
         ask(here, ledger)
-    assert str(told.value) == f"gone. {CHARGED}"
+    assert str(refusal.value) == f"gone. {CHARGED}"
     away.rename(home)
     left_behind(ledger, "no answer")
 
@@ -425,10 +425,10 @@ def test_a_full_disk(when, tmp_path, monkeypatch):
         fill()
     else:
         doing(monkeypatch, releasing, "carry_out", after=fill)
-    with pytest.raises(LedgerError, match="the disk is full") as told:
+    with pytest.raises(LedgerError, match="the disk is full") as refusal:
         ask(here, ledger)
     monkeypatch.undo()
-    assert (CHARGED in str(told.value)) == (when == "settle")
+    assert (CHARGED in str(refusal.value)) == (when == "settle")
     if when == "settle":
         left_behind(ledger, "no answer")
     else:
@@ -484,11 +484,11 @@ def test_a_connection_that_is_ended_within_a_transaction(
         return changed
 
     monkeypatch.setattr(Session, "run", cut)
-    with pytest.raises(LedgerError, match="the server cannot be reached or has gone") as told:
+    with pytest.raises(LedgerError, match="the server cannot be reached or has gone") as refusal:
         ask(here, ledger)
     monkeypatch.undo()
     assert ended == [1]
-    assert (CHARGED in str(told.value)) == (kind == "release")
+    assert (CHARGED in str(refusal.value)) == (kind == "release")
     if kind == "release":
         left_behind(ledger, "no answer")
     else:
@@ -528,11 +528,11 @@ def test_a_server_that_goes_away_before_the_answer_is_booked(
             raise fault
 
     doing(monkeypatch, releasing, "carry_out", after=go)
-    with pytest.raises(type(fault) if fault else LedgerError) as told:
+    with pytest.raises(type(fault) if fault else LedgerError) as refusal:
         ask(here, ledger)
     allow(True)
     if not isinstance(fault, KeyboardInterrupt):
-        assert str(told.value).endswith(CHARGED)
+        assert str(refusal.value).endswith(CHARGED)
     left_behind(ledger, "no answer")
 
 
@@ -555,8 +555,8 @@ def keep_one_thread():
     """Have DuckDB start no threads, so that children can be forked that have tables open."""
     connect = duckdb.connect
 
-    def alone(*given, config, **options):
-        return connect(*given, config=config | {"threads": "1", "async_threads": "0"}, **options)
+    def alone(*args, config, **options):
+        return connect(*args, config=config | {"threads": "1", "async_threads": "0"}, **options)
 
     duckdb.connect = alone
     here = table(ONE)
@@ -711,10 +711,10 @@ def drive_limit(url, when):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     carry_out = releasing.carry_out
 
-    def limit(*given):
-        made = carry_out(*given) if given else None
+    def limit(*args):
+        released = carry_out(*args) if args else None
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))
-        return made
+        return released
 
     if when == "reserve":
         here.identity.fingerprint(ledger.books.secret)

@@ -1,6 +1,6 @@
 """Killed with -9 at any line, nobody is charged in part, or less than what was read, and the ledger goes on working.
 
-This file is also the program that the tests start, with a job as JSON. A driver forks a child for each line of the ledger and of release.py that
+This file is also the program that the tests start, with a job as JSON. A driver forks a child for each line of the ledger and of the release that
 an action runs; the child kills itself when it comes to that line, and the driver looks at what it left.
 """
 
@@ -26,6 +26,7 @@ from accord.ledger import Ledger
 from accord.people.reader import TableReader
 
 KEY = "a key that only tests use"
+ROOMS = ("ledger", "release")
 QUERY = accord.mean("value", bounds=(0, 10))
 WORKLOAD = accord.workload([QUERY, accord.sum("other", bounds=(0, 10))])
 LEVELS = {0: 0.5, 1: 0.5, 2: 1.0, 3: 1.0, 4: 2.0, 5: 2.0}
@@ -84,23 +85,24 @@ def run(*jobs):
     return [json.loads(text) for text in said]
 
 
-def check(found, scenario):
+def check(result, scenario):
     """Every kill left one of the whole states, in the order of the lines, and nothing to complain about."""
     complaints = [
-        (kill["line"], kill["at"], kill["complaints"]) for kill in found["kills"] if kill["complaints"]
+        (kill["line"], kill["at"], kill["complaints"]) for kill in result["kills"] if kill["complaints"]
     ]
     assert not complaints, complaints[:10]
     order = PHASES[scenario]
-    phases = [order.index(kill["phase"]) for kill in found["kills"]]
+    phases = [order.index(kill["phase"]) for kill in result["kills"]]
     assert phases == sorted(phases)
     assert set(phases) == set(
         range(len(order))
     )  # no phase was missed: the lines reach from one end to the other
     if scenario in SHARES:
-        assert {(a["table"], a["level"]): a["spent"] for a in found["states"]["before"]["accounts"]} == SPENT
-        assert found["states"]["charged"] == found["states"]["booked"]
+        assert result["rooms"] == list(ROOMS)  # lines of both were run
+        assert {(a["table"], a["level"]): a["spent"] for a in result["states"]["before"]["accounts"]} == SPENT
+        assert result["states"]["charged"] == result["states"]["booked"]
         assert {
-            (a["table"], a["level"]): a["spent"] for a in found["states"]["charged"]["accounts"]
+            (a["table"], a["level"]): a["spent"] for a in result["states"]["charged"]["accounts"]
         } == expected(scenario)
 
 
@@ -138,26 +140,26 @@ def test_killed_at_any_line_with_postgres(scenario, which, postgres_url):
 
 
 @pytest.mark.parametrize(
-    ("sabotage", "told"),
+    ("sabotage", "words"),
     [("read first", "read before it was charged"), ("piecemeal", "an unknown state")],
 )
-def test_a_ledger_that_charges_late_or_in_part_is_noticed(sabotage, told, tmp_path):
-    found = killed("sqlite", tmp_path, "simple", (200, 5), sabotage)
-    assert any(told in complaint for kill in found["kills"] for complaint in kill["complaints"])
+def test_a_ledger_that_charges_late_or_in_part_is_noticed(sabotage, words, tmp_path):
+    result = killed("sqlite", tmp_path, "simple", (200, 5), sabotage)
+    assert any(words in complaint for kill in result["kills"] for complaint in kill["complaints"])
 
 
 def test_killed_from_outside_at_any_time(tmp_path):
     """Four processes at once, two of them registering 20,000 people again and again, each killed after some milliseconds."""
-    (found,) = run({"do": "times", "place": str(tmp_path), "kills": 80, "answers": 30, "versions": 10})
-    assert found["problems"] == []
-    assert found["next"] == "released"
-    assert found["unbooked answers"] == []
+    (result,) = run({"do": "times", "place": str(tmp_path), "kills": 80, "answers": 30, "versions": 10})
+    assert result["problems"] == []
+    assert result["next"] == "released"
+    assert result["unbooked answers"] == []
     assert (
-        found["answers"] <= found["released"] <= found["reserved"]
+        result["answers"] <= result["released"] <= result["reserved"]
     )  # some were killed before they could tell
-    assert found["open"] == found["reserved"] - found["released"] <= found["kills"]
-    (charge,) = set(found["charges"])
-    assert found["spent"] == [pytest.approx(charge * found["reserved"], abs=1e-9)] * 2
+    assert result["open"] == result["reserved"] - result["released"] <= result["kills"]
+    (charge,) = set(result["charges"])
+    assert result["spent"] == [pytest.approx(charge * result["reserved"], abs=1e-9)] * 2
 
 
 # ---- the driver ----------------------------------------------------------------------------------------------------------
@@ -181,8 +183,8 @@ def keep_one_thread():
     assert engine.duckdb is duckdb
     connect = duckdb.connect
 
-    def alone(*given, config, **options):
-        return connect(*given, config=config | {"threads": "1", "async_threads": "0"}, **options)
+    def alone(*args, config, **options):
+        return connect(*args, config=config | {"threads": "1", "async_threads": "0"}, **options)
 
     duckdb.connect = alone
     tables = {"old": table(LEVELS), "new": table(NEW_LEVELS), "staff": table(STAFF)}
@@ -302,14 +304,14 @@ def act(do, marks, kill_at=None):
     log = os.open(marks, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     summary = TableReader.summaries
 
-    def reading(*given):
+    def reading(*args):
         os.write(log, b"read\n")
-        return summary(*given)
+        return summary(*args)
 
     TableReader.summaries = reading
     lines = []
     home = Path(accord.__file__).parent
-    files = {str(path): path.name for path in (*(home / "ledger").glob("*.py"), home / "release.py")}
+    files = {str(path): f"{room}/{path.name}" for room in ROOMS for path in (home / room).glob("*.py")}
 
     def step(frame, event, _):
         if event in ("line", "return"):
@@ -329,17 +331,17 @@ def act(do, marks, kill_at=None):
 
 def in_transactions(lines):
     """From the first statement that changes something to the end of its transaction, and a little further, each line once."""
-    found, seen = [], None
+    numbers, seen = [], None
     for n, (at, function) in enumerate(lines):
         if seen is None and function in ("run", "many", "charge"):
             seen = set()
         if seen is not None and at not in seen:
             seen.add(at)
-            found.append(n)
+            numbers.append(n)
         if function == "write" and at.endswith("return"):  # it also yields, but before anything is changed
-            found += range(n + 1, min(n + 4, len(lines))) if seen else []
+            numbers += range(n + 1, min(n + 4, len(lines))) if seen else []
             seen = None
-    return found
+    return numbers
 
 
 def state(ledger):
@@ -358,7 +360,7 @@ def phase(ledger, scenario, kinds):
     return PHASES[scenario][steps.index(kinds)] if kinds in steps else f"unknown: {kinds}"
 
 
-def sabotaged(how):
+def sabotaged(sabotage):
     """Ledgers that would be wrong."""
     from accord.ledger import charging
     from accord.ledger.sqlite import SQLiteSession
@@ -377,9 +379,9 @@ def sabotaged(how):
             self.cursor.execute("BEGIN IMMEDIATE")
         return len(charges)
 
-    if how == "read first":
+    if sabotage == "read first":
         charging.reserve_all = read_first
-    elif how == "piecemeal":
+    elif sabotage == "piecemeal":
         SQLiteSession.charge = piecemeal
 
 
@@ -396,11 +398,11 @@ def kill_lines(job):
         marks = Path("/tmp", f"accord-{os.getpid()}-{name}")
         marks.touch()
         ended = forked(lambda: act(action(store, url, scenario, tables), marks, kill_at))
-        left = marks.read_text()
+        noted = marks.read_text()
         marks.unlink()
-        return url, ended, left
+        return url, ended, noted
 
-    def look(url, left, states):
+    def look(url, noted, states):
         """What a child left, as a state and what is wrong with it."""
         complaints = []
         keys = store.keys(url)
@@ -422,27 +424,27 @@ def kill_lines(job):
         verdict = ledger.verify()
         complaints += [f"verify finds: {problem}" for problem in verdict.problems]
         kinds = tuple(entry.kind for entry in ledger.entries()[base:])
-        found = phase(there, scenario, kinds)
+        reached = phase(there, scenario, kinds)
         try:
             now = state(ledger)
         except LedgerError as refused:
-            return found, [*complaints, f"an unknown state: {refused}"]
-        if states.setdefault(found, now) != now:
-            complaints.append(f"an unknown state: {now}, not {states[found]}")
-        if verdict.open != (found == "charged"):
+            return reached, [*complaints, f"an unknown state: {refused}"]
+        if states.setdefault(reached, now) != now:
+            complaints.append(f"an unknown state: {now}, not {states[reached]}")
+        if verdict.open != (reached == "charged"):
             complaints.append(f"{verdict.open} reservations are open")
-        if "read" in left and found == "before":
+        if "read" in noted and reached == "before":
             complaints.append("read before it was charged")
-        if "answered" in left and found != PHASES[scenario][-1]:
+        if "answered" in noted and reached != PHASES[scenario][-1]:
             complaints.append("answered before it was booked")
-        complaints += next_release(ledger, scenario, found, tables)
+        complaints += next_release(ledger, scenario, reached, tables)
         verdict = ledger.verify()
         complaints += [f"afterwards verify finds: {problem}" for problem in verdict.problems]
-        if verdict.open != (found == "charged"):
+        if verdict.open != (reached == "charged"):
             complaints.append(f"afterwards {verdict.open} reservations are open")
         if len(store.keys(url)) != 1:
             complaints.append("not one key")
-        return found, complaints
+        return reached, complaints
 
     # What a state must be like is known from a ledger that was not touched and one where all went well.
     states = {}
@@ -450,9 +452,9 @@ def kill_lines(job):
     first = look(url, "", states)
     assert first == (PHASES[scenario][0], []), first
     store.drop(url)
-    url, ended, left = attempt("all")
+    url, ended, noted = attempt("all")
     assert ended == 0
-    lines = json.loads(left)
+    lines = json.loads(noted)
     last = look(url, "answered", states)
     assert last == (PHASES[scenario][-1], []) or job["sabotage"], last
     store.drop(url)
@@ -463,28 +465,29 @@ def kill_lines(job):
     chosen = {*range(offset % every, len(lines), every), *in_transactions(lines)[offset % inside :: inside]}
     kills = []
     for n in sorted(chosen | {len(lines) - 1})[job["turn"] :: 2]:
-        url, ended, left = attempt(str(n), n)
+        url, ended, noted = attempt(str(n), n)
         assert ended == -signal.SIGKILL, (n, ended)
-        found, complaints = look(url, left, states)
-        kills.append({"line": n, "at": lines[n][0], "phase": found, "complaints": complaints})
+        reached, complaints = look(url, noted, states)
+        kills.append({"line": n, "at": lines[n][0], "phase": reached, "complaints": complaints})
         store.drop(url)
     store.drop(store.url())
-    return {"lines": len(lines), "kills": kills, "states": states}
+    rooms = sorted({at.split("/")[0] for at, _ in lines})
+    return {"lines": len(lines), "rooms": rooms, "kills": kills, "states": states}
 
 
-def next_release(ledger, scenario, found, tables):
+def next_release(ledger, scenario, reached, tables):
     """It is charged like any other; a version of a table that is not registered is not known."""
     complaints = []
     if scenario == "create":
         ledger.register(tables["old"], "people")
-    people, other = (tables["new"], tables["old"]) if found == "new" else (tables["old"], tables["new"])
+    people, other = (tables["new"], tables["old"]) if reached == "new" else (tables["old"], tables["new"])
     before = [a.spent for a in ledger.accounts() if a.table == "people"]
-    made = people.release(QUERY, "minimum", share=0.02, ledger=ledger)
-    (charge,) = set(made.charges.values())
+    released = people.release(QUERY, "minimum", share=0.02, ledger=ledger)
+    (charge,) = set(released.charges.values())
     now = [a.spent for a in ledger.accounts() if a.table == "people"]
     if now != [(round(least + charge, 6), round(most + charge, 6)) for least, most in before]:
         complaints.append(f"the next release made {now} of {before} by {charge}")
-    if ledger.entries()[-1].hash != made.booked.hash:
+    if ledger.entries()[-1].hash != released.booked.hash:
         complaints.append("the next release was not booked")
     if scenario == "register":
         with suppress(LedgerError):
@@ -512,8 +515,8 @@ def kill_times(job):
 
     def release():
         while time.monotonic() < end:
-            made = people.release(QUERY, "minimum", share=1e-5, ledger=ledger)
-            os.write(out, f"{made.booked.entry} {made.value}\n".encode())
+            released = people.release(QUERY, "minimum", share=1e-5, ledger=ledger)
+            os.write(out, f"{released.booked.entry} {released.value}\n".encode())
 
     def register():
         while time.monotonic() < end:
@@ -531,9 +534,9 @@ def kill_times(job):
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL  # it had not failed before
 
     def enough():
-        given, entries = len(answers.read_text().splitlines()), ledger.entries()
+        answered, entries = len(answers.read_text().splitlines()), ledger.entries()
         versions = sum(entry.kind == "register" for entry in entries)
-        return kills >= job["kills"] and given >= job["answers"] and versions >= job["versions"]
+        return kills >= job["kills"] and answered >= job["answers"] and versions >= job["versions"]
 
     kills = 0
     running = [(start(kind), kind) for kind in (release, release, register, register)]
@@ -546,8 +549,8 @@ def kill_times(job):
         running.append((start(kind), kind))
     for pid, _ in running:
         kill(pid)
-    verdict, made = ledger.verify(), ledger.history()
-    given = dict(line.split() for line in answers.read_text().splitlines())
+    verdict, reservations = ledger.verify(), ledger.history()
+    answered = dict(line.split() for line in answers.read_text().splitlines())
     booked = {
         str(e.seq): str(e.content["receipts"][0]["value"]) for e in ledger.entries() if e.kind == "release"
     }
@@ -557,11 +560,11 @@ def kill_times(job):
         "problems": [*verdict.problems, *ledger.verify().problems],
         "kills": kills + len(running),
         "open": verdict.open,
-        "answers": len(given),
-        "unbooked answers": [entry for entry, value in given.items() if booked.get(entry) != value],
-        "reserved": len(made),
+        "answers": len(answered),
+        "unbooked answers": [entry for entry, value in answered.items() if booked.get(entry) != value],
+        "reserved": len(reservations),
         "released": len(booked),
-        "charges": [float(line["charge"]) for step in made for line in step["booked"]],
+        "charges": [float(line["charge"]) for step in reservations for line in step["booked"]],
         "spent": [min(spent), max(spent)],
         "next": ledger.history()[-1]["state"],
     }

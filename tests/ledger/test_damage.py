@@ -24,10 +24,11 @@ from accord.cli import main
 from accord.errors import AccordError, BudgetError, LedgerError
 from accord.ledger import Ledger, charging
 from accord.ledger.charging import Reservation, settle
-from accord.ledger.finding import find_cohorts
 from accord.ledger.head import HeadFile
-from accord.ledger.reading import COLUMNS
-from accord.report.text import plain, verdict_view
+from accord.ledger.recognising import recognised
+from accord.ledger.validation import COLUMNS
+from accord.report.ledgers import verdict_view
+from accord.report.tables import to_text
 
 releasing = import_module("accord.release.release")
 
@@ -35,7 +36,7 @@ QUERY = accord.mean("x", bounds=(0, 10), step=1)
 DATA = Path(__file__).parent / "data"
 PAGE = 4096
 TRIALS = 50
-MANY = 400
+MANY = 200
 
 
 # ---- ledgers to damage -----------------------------------------------------------------------------------------------
@@ -62,8 +63,10 @@ class Life:
         ledger.register(self.people, "people")
         self.people.release(QUERY, "minimum", 0.1, ledger=ledger)
         self.older = self.files(path)
-        with closing(sqlite3.connect(path)) as held:  # as long as somebody looks at it, news stay in the -wal
-            held.execute("SELECT COUNT(*) FROM accord_entry").fetchall()
+        with closing(
+            sqlite3.connect(path)
+        ) as reader:  # as long as somebody looks at it, news stay in the -wal
+            reader.execute("SELECT COUNT(*) FROM accord_entry").fetchall()
             ledger.register(self.staff, "staff")
             for table in (self.staff, self.people, self.people):
                 table.release(QUERY, "minimum", 0.2, ledger=ledger)
@@ -112,17 +115,17 @@ class Life:
             "plan": lambda _: obey("plan", source, *levels, *asked, "--json"),
             "init": lambda _: obey("ledger", "init", url, "--json"),
             "again": lambda ledger: ledger().register(self.staff, "staff"),
-            "release": lambda ledger: told(self.people.release(QUERY, "minimum", 0.1, ledger=ledger())),
-            "rest": lambda ledger: told(
+            "release": lambda ledger: booked(self.people.release(QUERY, "minimum", 0.1, ledger=ledger())),
+            "rest": lambda ledger: booked(
                 self.people.release(
                     accord.plan(ledger().remaining(self.people), QUERY, "minimum", 0.2), ledger=ledger()
                 )
             ),
-            "ask": lambda _: told(obey("release", source, *levels, *asked, "--json")),
+            "ask": lambda _: booked(obey("release", source, *levels, *asked, "--json")),
             "register": lambda ledger: ledger().register(self.joined, "people"),
             "add": lambda _: obey("ledger", "register", url, "more", source, *levels, "--json"),
             "joined": lambda ledger: ledger().remaining(self.joined),
-            "last": lambda ledger: told(self.joined.release(QUERY, "minimum", 0.05, ledger=ledger())),
+            "last": lambda ledger: booked(self.joined.release(QUERY, "minimum", 0.05, ledger=ledger())),
             "spent": lambda ledger: [
                 (a.table, a.level, a.people, a.spent, a.left) for a in ledger().accounts()
             ],
@@ -162,11 +165,11 @@ def obey(*words):
     return said
 
 
-def told(made):
+def booked(released):
     """What is certain about a release: everything but its value."""
-    if isinstance(made, dict):
-        return made["ledger"]["entry"]
-    return made.charges, made.booked.entry
+    if isinstance(released, dict):
+        return released["ledger"]["entry"]
+    return released.charges, released.booked.entry
 
 
 @pytest.fixture(scope="module")
@@ -217,9 +220,9 @@ def page_of_before(dice, content, life):
 
 
 def swapped(dice, content, life):
-    one, two = sorted(dice.sample(range(len(content) // PAGE), 2))
+    first, second = sorted(dice.sample(range(len(content) // PAGE), 2))
     pages = [content[at : at + PAGE] for at in range(0, len(content), PAGE)]
-    pages[one], pages[two] = pages[two], pages[one]
+    pages[first], pages[second] = pages[second], pages[first]
     return b"".join(pages)
 
 
@@ -242,26 +245,26 @@ def damaged(seed, life):
 
 def wrong(outcomes, right):
     """What a damaged ledger gave that a whole one would not, and that is no refusal."""
-    found, refused = [], False
+    complaints, refused = [], False
     for name, (ended, result) in outcomes.items():
         if ended == "refused":
             unknown = name in ("joined", "last") and refused and "is not as it was registered" in result
             refused = True
             if not unknown and not re.search(DAMAGE, result):
-                found.append(f"{name} is refused for another reason: {result}")
+                complaints.append(f"{name} is refused for another reason: {result}")
         elif name in ("verify", "check"):
             problems = result["problems"] if name == "check" else result.problems
             if not problems and (refused or result != right[name][1]):
-                found.append(f"{name} is content")
+                complaints.append(f"{name} is content")
         elif result != right[name][1] and not (refused and name in WRITERS):
-            found.append(f"{name} gives {str(result)[:300]}")
+            complaints.append(f"{name} gives {str(result)[:300]}")
     ended, spent = outcomes["spent"]
     if ended == "done":
         most = {(table, level): at_most for table, level, _, (_, at_most), _ in spent}
         for account in right["accounts"][1]:
             if most.get((account.table, account.level), -1) < account.spent[1]:
-                found.append(f"{account.table} at {account.level} has spent less than before")
-    return found
+                complaints.append(f"{account.table} at {account.level} has spent less than before")
+    return complaints
 
 
 WRITERS = ("init", "again", "release", "rest", "ask", "register", "add", "joined", "last", "spent")
@@ -305,7 +308,7 @@ def tried(seeds, life, right, tmp_path, monkeypatch, all_actions):
     """What went wrong in trials with these seeds, and how many of them were refused something."""
     complaints, refused = [], 0
     for seed in seeds:
-        files, what = damaged(seed, life)
+        files, damage = damaged(seed, life)
         place = tmp_path / str(seed)
         place.mkdir()
         monkeypatch.chdir(place)
@@ -313,7 +316,7 @@ def tried(seeds, life, right, tmp_path, monkeypatch, all_actions):
         only = tuple(life.actions) if all_actions else (*LOOKS, others[seed % len(others)], "spent")
         outcomes = life.run(place, files, only)
         refused += any(ended == "refused" for ended, _ in outcomes.values())
-        complaints += [f"{what}: {fault}" for fault in wrong(outcomes, right(only))]
+        complaints += [f"{damage}: {fault}" for fault in wrong(outcomes, right(only))]
         shutil.rmtree(place)
     return complaints, refused
 
@@ -362,8 +365,8 @@ def noted(place):
     return int((place / "accord.db.head").read_text().split()[0])
 
 
-@pytest.mark.parametrize("how", ["no journal", "an older copy", "an older copy, settled"])
-def test_lost_entries_are_noticed_and_a_backup_is_accepted_by_an_explicit_word(how, life, tmp_path):
+@pytest.mark.parametrize("loss", ["no journal", "an older copy", "an older copy, settled"])
+def test_lost_entries_are_noticed_and_a_backup_is_accepted_by_an_explicit_word(loss, life, tmp_path):
     older = life.older["accord.db"]
     files = {
         "no journal": {
@@ -371,7 +374,7 @@ def test_lost_entries_are_noticed_and_a_backup_is_accepted_by_an_explicit_word(h
         },
         "an older copy": {**life.journaled, "accord.db-wal": b"", "accord.db": older},
         "an older copy, settled": {**life.settled, "accord.db": older},
-    }[how]
+    }[loss]
     ledger = put(tmp_path, files)
     refused_everywhere(ledger, life, "is not complete: it has 3 entries, and had 10")
     for why in ("", " ", "two\nlines", None):
@@ -397,8 +400,8 @@ def test_a_release_whose_charge_an_older_copy_forgot_gives_no_answer(others, lif
     ledger = put(tmp_path, life.older)
     read = releasing.carry_out
 
-    def meanwhile(*given, **more):
-        answer = read(*given, **more)
+    def meanwhile(*args, **more):
+        answer = read(*args, **more)
         put(tmp_path, life.older | {"accord.db.head": (tmp_path / "accord.db.head").read_bytes()})
         other = Ledger(tmp_path / "accord.db")
         other.accept_backup("a new disk")
@@ -455,12 +458,12 @@ def test_accepting_on_the_command_line(life, tmp_path, monkeypatch):
         obey("ledger", "accept-backup", "accord.db", "--why", "again", "--json")
 
 
-@pytest.mark.parametrize("what", ["gone", "empty", "text", "bytes", "folder"])
-def test_a_head_that_is_gone_or_damaged_is_noticed(what, life, tmp_path):
+@pytest.mark.parametrize("damage", ["gone", "empty", "text", "bytes", "folder"])
+def test_a_head_that_is_gone_or_damaged_is_noticed(damage, life, tmp_path):
     ledger = put(tmp_path, life.settled)
     head = tmp_path / "accord.db.head"
     head.unlink()
-    match what:
+    match damage:
         case "empty":
             head.touch()
         case "text":
@@ -469,15 +472,15 @@ def test_a_head_that_is_gone_or_damaged_is_noticed(what, life, tmp_path):
             head.write_bytes(b"\xff" * 132)
         case "folder":
             head.mkdir()
-    words = f"which says how many entries there are, {'is gone' if what == 'gone' else 'cannot be read'}"
+    words = f"which says how many entries there are, {'is gone' if damage == 'gone' else 'cannot be read'}"
     refused_everywhere(ledger, life, words)
-    if what == "folder":
+    if damage == "folder":
         head.rmdir()
     assert ledger.accept_backup("somebody tidied up").content["had"] is None
     assert noted(tmp_path) == 11 and ledger.verify().problems == ()
     assert ledger.verify().restored == 1
-    told = " ".join(plain(verdict_view(ledger.verify())).split())
-    assert "an older copy was accepted 1 times, and what was spent after it was made is forgotten" in told
+    text = " ".join(to_text(verdict_view(ledger.verify())).split())
+    assert "an older copy was accepted 1 times, and what was spent after it was made is forgotten" in text
 
 
 def test_who_has_no_key_cannot_make_a_head_for_fewer_entries(life, tmp_path):
@@ -635,7 +638,7 @@ def looked_at(life, path):
         lambda ledger: ledger.accounts(),
         lambda ledger: ledger.history(),
         lambda ledger: ledger.export(),
-        lambda ledger: find_cohorts(ledger.books, life.people),
+        lambda ledger: recognised(ledger.books, life.people),
         lambda ledger: ledger.verify(),
         lambda ledger: settle(ledger.books, life.reservation, []),
         lambda ledger: ledger.accept_backup("a trial"),
@@ -703,10 +706,10 @@ def test_a_damaged_index_does_not_charge_somebody_else(life, tmp_path):
     whole = bytearray((tmp_path / "accord.db").read_bytes())
     page = slice((root - 1) * PAGE, root * PAGE)
     cells = [int.from_bytes(whole[page][8 + 2 * n : 10 + 2 * n], "big") for n in range(2, 4)]
-    one, two = (
+    first, second = (
         page.start + at + whole[page.start + at] for at in cells
     )  # the last byte of an entry is the row's number
-    whole[one], whole[two] = whole[two], whole[one]
+    whole[first], whole[second] = whole[second], whole[first]
     (tmp_path / "accord.db").write_bytes(bytes(whole))
     with pytest.raises(LedgerError, match=r"is damaged|cannot use the ledger"):
         life.people.release(QUERY, "minimum", 0.1, ledger=ledger)

@@ -34,8 +34,8 @@ PUBLIC = {**BY, "membership": "public"}
 BOTH = [pytest.param("sqlite"), pytest.param("postgres", marks=pytest.mark.postgres)]
 
 
-def opened(columns=COLUMNS, **how):
-    return accord.table(pa.table(columns), **{"epsilon": "e", "user": "id", **how})
+def opened(columns=COLUMNS, **options):
+    return accord.table(pa.table(columns), **{"epsilon": "e", "user": "id", **options})
 
 
 @pytest.fixture
@@ -43,15 +43,15 @@ def ledger(tmp_path):
     return Ledger(tmp_path / "accord.db", KEY)
 
 
-def left(ledger, people=None):
+def remaining(ledger, people=None):
     """What everyone has left, by person: each is registered as a table of their own to see it."""
-    found = {}
+    amounts = {}
     for who, level in EVERYONE.items():
         table = accord.table({"id": [who], "e": [level]}, epsilon="e", user="id")
         ledger.register(table, f"only {who}")
         (rest,) = ledger.remaining(table).levels or (0.0,)
-        found[who] = rest
-    return found
+        amounts[who] = rest
+    return amounts
 
 
 def sound(ledger, unanswered=0):
@@ -75,10 +75,10 @@ def test_private_groups_charge_everyone_member_or_not(ledger, of):
     table = opened()
     ledger.register(table, "people")
     plan = table.plan(accord.mean(**MEAN, **of), "minimum", 0.4)
-    made = table.release(plan, ledger=ledger)
+    released = table.release(plan, ledger=ledger)
     assert dict(plan.charges) == {0.5: 0.2, 1.0: 0.2}
-    assert left(ledger) == {who: round(level - 0.2, 6) for who, level in EVERYONE.items()}
-    assert made.booked is not None and states(ledger) == ["released"]
+    assert remaining(ledger) == {who: round(level - 0.2, 6) for who, level in EVERYONE.items()}
+    assert released.booked is not None and states(ledger) == ["released"]
     (step,) = ledger.history()
     assert {line["charge"] for line in step["booked"]} == {"0.2"}
     sound(ledger)
@@ -99,7 +99,7 @@ def test_a_workload_with_private_groups_charges_for_both_sides_of_a_move(ledger)
         lost += moves * max(Fraction(weight) / scale for scale in noise.scales)
     assert {Fraction(round(charge * MICRO), MICRO) for charge in plan.charges.values()} == {lost}
     table.release(plan, ledger=ledger)
-    assert left(ledger) == {who: round(level - float(lost), 6) for who, level in EVERYONE.items()}
+    assert remaining(ledger) == {who: round(level - float(lost), 6) for who, level in EVERYONE.items()}
     sound(ledger)
 
 
@@ -129,7 +129,7 @@ def test_private_groups_from_what_is_left(ledger, name):
     plan = accord.plan(rest, accord.sum("x", (0, 4), step=1, **BY), name)
     table.release(plan, ledger=ledger)
     before = {"a1": 0.5, "a2": 0.5, "b1": 0.75, "b2": 0.25, "c1": 1.0, "n1": 1.0}
-    assert left(ledger) == {who: round(rest - plan.charges[rest], 6) for who, rest in before.items()}
+    assert remaining(ledger) == {who: round(rest - plan.charges[rest], 6) for who, rest in before.items()}
     sound(ledger)
 
 
@@ -145,10 +145,10 @@ def test_a_private_groups_release_is_the_same_people(ledger, monkeypatch):
     )
     table.release(accord.plan(ledger.remaining(table), accord.count(**BY), "affine"), ledger=ledger)
     rests = [0.25, 0.5, 0.75, 1.0]
-    found = [
+    by_group = [
         {rests[j]: a for j, a in zip(s.level.tolist(), s.amount.tolist(), strict=True) if a} for s in seen[-1]
     ]
-    assert found == [{0.5: 2}, {0.25: 1, 0.75: 1}, {}]
+    assert by_group == [{0.5: 2}, {0.25: 1, 0.75: 1}, {}]
 
 
 # ---- public ------------------------------------------------------------------------------------------------------------
@@ -157,11 +157,14 @@ def test_a_private_groups_release_is_the_same_people(ledger, monkeypatch):
 def test_public_groups_charge_their_own_people_in_parallel(ledger):
     table = opened()
     ledger.register(table, "people")
-    made = table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
-    assert {key: dict(c) for key, c in made.charges.items()} == {"a": {1.0: 0.6}, "b": {0.5: 0.3, 1.0: 0.3}}
-    assert left(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.7, "b2": 0.2, "c1": 1.0, "n1": 1.0}
-    assert [row["value"] is None for row in made.value] == [False, False, True]
-    booked = [one.booked for one in made.releases.values() if one is not None]
+    released = table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
+    assert {key: dict(c) for key, c in released.charges.items()} == {
+        "a": {1.0: 0.6},
+        "b": {0.5: 0.3, 1.0: 0.3},
+    }
+    assert remaining(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.7, "b2": 0.2, "c1": 1.0, "n1": 1.0}
+    assert [row["value"] is None for row in released.value] == [False, False, True]
+    booked = [part.booked for part in released.releases.values() if part is not None]
     hashes = {entry.seq: entry.hash for entry in ledger.entries()}
     assert all(hashes[b.entry] == b.hash for b in booked) and len({b.entry for b in booked}) == 2
     assert states(ledger) == ["released", "released"]
@@ -172,16 +175,19 @@ def test_a_public_condition_charges_those_who_meet_it(ledger):
     table = opened()
     ledger.register(table, "people")
     table.release(accord.median(**MEAN, where="g = 'a'", membership="public"), "rank", 0.5, ledger=ledger)
-    assert {who: rest for who, rest in left(ledger).items() if rest < EVERYONE[who]} == {"a1": 0.5, "a2": 0.5}
+    assert {who: rest for who, rest in remaining(ledger).items() if rest < EVERYONE[who]} == {
+        "a1": 0.5,
+        "a2": 0.5,
+    }
     sound(ledger)
 
 
 def test_the_number_of_people_of_public_groups_costs_nothing(ledger):
     table = opened()
     ledger.register(table, "people")
-    made = table.release(accord.count(**PUBLIC), share=0.5, ledger=ledger)
-    assert [row["value"] for row in made.value] == [2.0, 2.0, None]
-    assert left(ledger) == EVERYONE
+    released = table.release(accord.count(**PUBLIC), share=0.5, ledger=ledger)
+    assert [row["value"] for row in released.value] == [2.0, 2.0, None]
+    assert remaining(ledger) == EVERYONE
     sound(ledger)
 
 
@@ -189,16 +195,16 @@ def test_one_group_without_enough_left_leaves_all_unspent(ledger):
     table = opened()
     ledger.register(table, "people")
     table.release(accord.mean(**MEAN, where="g = 'b'", membership="public"), "minimum", 0.8, ledger=ledger)
-    before = left(ledger)
+    before = remaining(ledger)
     assert before == {"a1": 1.0, "a2": 1.0, "b1": 0.6, "b2": 0.1, "c1": 1.0, "n1": 1.0}
     reserved = len(states(ledger))
-    for how in (PUBLIC, {**PUBLIC, "keys": ["b", "a"]}):
+    for groups in (PUBLIC, {**PUBLIC, "keys": ["b", "a"]}):
         with pytest.raises(BudgetError, match="Nothing was spent"):
-            table.release(accord.mean(**MEAN, **how), "minimum", 0.5, ledger=ledger)
-    assert left(ledger) == before and len(states(ledger)) == reserved
+            table.release(accord.mean(**MEAN, **groups), "minimum", 0.5, ledger=ledger)
+    assert remaining(ledger) == before and len(states(ledger)) == reserved
     sound(ledger)
     table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.2, ledger=ledger)
-    assert left(ledger) == {"a1": 0.8, "a2": 0.8, "b1": 0.5, "b2": 0.0, "c1": 1.0, "n1": 1.0}
+    assert remaining(ledger) == {"a1": 0.8, "a2": 0.8, "b1": 0.5, "b2": 0.0, "c1": 1.0, "n1": 1.0}
 
 
 @pytest.mark.parametrize("fault", [SourceError("it is gone"), RuntimeError("odd"), KeyboardInterrupt()])
@@ -207,21 +213,21 @@ def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledg
     ledger.register(table, "people")
     real, calls = TableReader.summaries, []
 
-    def fails(self, *args, **how):
+    def fails(self, *args, **options):
         calls.append(self)
         if len(calls) == 2:
             raise fault
-        return real(self, *args, **how)
+        return real(self, *args, **options)
 
     monkeypatch.setattr(TableReader, "summaries", fails)
-    with pytest.raises(type(fault)) as told:
+    with pytest.raises(type(fault)) as refusal:
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
     if isinstance(fault, AccordError):
-        assert "charged all the same" in str(told.value)
+        assert "charged all the same" in str(refusal.value)
     monkeypatch.undo()
     assert len(calls) == 2 and states(ledger) == ["failed", "failed"]
     assert all(step["receipts"] == [] for step in ledger.history())
-    assert left(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.7, "b2": 0.2, "c1": 1.0, "n1": 1.0}
+    assert remaining(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.7, "b2": 0.2, "c1": 1.0, "n1": 1.0}
     sound(ledger)
 
 
@@ -240,7 +246,7 @@ def test_a_fault_while_booking_gives_no_answer(ledger, monkeypatch):
     with pytest.raises(LedgerError, match="charged all the same"):
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
     monkeypatch.undo()
-    assert left(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.7, "b2": 0.2, "c1": 1.0, "n1": 1.0}
+    assert remaining(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.7, "b2": 0.2, "c1": 1.0, "n1": 1.0}
     sound(ledger, unanswered=1)
 
 
@@ -253,9 +259,9 @@ def test_who_is_in_several_groups_is_refused(ledger):
     plan = opened().plan(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6)
     with pytest.raises(AccordError):  # a plan from before somebody was in two
         table.release(plan, ledger=ledger)
-    assert left(ledger) == EVERYONE and states(ledger) == []
-    made = table.release(accord.mean(**MEAN, **BY), "minimum", 0.6, ledger=ledger)
-    assert dict(made.charges) == {0.5: 0.3, 1.0: 0.3}
+    assert remaining(ledger) == EVERYONE and states(ledger) == []
+    released = table.release(accord.mean(**MEAN, **BY), "minimum", 0.6, ledger=ledger)
+    assert dict(released.charges) == {0.5: 0.3, 1.0: 0.3}
     sound(ledger)
 
 
@@ -265,10 +271,10 @@ def test_who_moves_to_another_public_group_pays_for_both(ledger):
     table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
     moved = opened(COLUMNS | {"g": ["b", "b", "a", "b", "b", "z", "c", "a"]})  # a1 to b, n1 to a
     moved.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
-    assert left(ledger) == {"a1": 0.25, "a2": 0.0, "b1": 0.5, "b2": 0.0, "c1": 1.0, "n1": 0.5}
+    assert remaining(ledger) == {"a1": 0.25, "a2": 0.0, "b1": 0.5, "b2": 0.0, "c1": 1.0, "n1": 0.5}
     sound(ledger)
     table.release(accord.mean(**MEAN, where="g = 'c'", membership="public"), "minimum", 0.5, ledger=ledger)
-    assert left(ledger)["c1"] == 0.5
+    assert remaining(ledger)["c1"] == 0.5
     sound(ledger)
 
 
@@ -281,10 +287,10 @@ def test_a_plan_from_before_a_group_changed(ledger):
         other.release(plan, ledger=ledger)
     with pytest.raises(PlanError):
         other.release(plan)
-    assert left(ledger) == EVERYONE and states(ledger) == []
+    assert remaining(ledger) == EVERYONE and states(ledger) == []
     with pytest.raises((PlanError, LedgerError, SourceError)):
         opened(COLUMNS | {"e": [1.0] * 8}).release(plan, ledger=ledger)
-    assert left(ledger) == EVERYONE
+    assert remaining(ledger) == EVERYONE
 
 
 def test_plans_for_other_columns_or_relations_are_refused_before_charging(ledger):
@@ -306,7 +312,7 @@ def test_plans_for_other_columns_or_relations_are_refused_before_charging(ledger
         present.plan(accord.mean(**MEAN, **PUBLIC))
     with pytest.raises(PlanError):
         accord.plan(table.spec(), accord.mean(**MEAN, **PUBLIC))
-    assert left(ledger) == EVERYONE and states(ledger) == []
+    assert remaining(ledger) == EVERYONE and states(ledger) == []
     sound(ledger)
 
 
@@ -327,11 +333,11 @@ def test_people_who_change_while_they_are_read_get_no_answer(ledger, tmp_path, m
     ledger.register(table, "people")
     real = TableReader.summaries
 
-    def meanwhile(self, *args, **how):
-        made = real(self, *args, **how)
+    def meanwhile(self, *args, **options):
+        summaries = real(self, *args, **options)
         swapped = COLUMNS | {"id": ["c1", "c1", "a2", "b1", "b2", "b2", "a1", "n1"]}
         pq.write_table(pa.table(swapped), tmp_path / "p.parquet")
-        return made
+        return summaries
 
     monkeypatch.setattr(TableReader, "summaries", meanwhile)
     with pytest.raises(AccordError, match="charged all the same"):
@@ -345,9 +351,9 @@ def test_strictest_levels_outside_a_group_count_in_the_books(ledger):
     """b2 has 0.5 in a row outside of b, and 2 inside."""
     table = opened()
     ledger.register(table, "people")
-    made = table.release(accord.mean(**MEAN, **PUBLIC), "proportional", 1.0, ledger=ledger)
-    assert dict(made.charges["b"]) == {0.5: 0.5, 1.0: 1.0}
-    assert left(ledger) == {"a1": 0.0, "a2": 0.0, "b1": 0.0, "b2": 0.0, "c1": 1.0, "n1": 1.0}
+    released = table.release(accord.mean(**MEAN, **PUBLIC), "proportional", 1.0, ledger=ledger)
+    assert dict(released.charges["b"]) == {0.5: 0.5, 1.0: 1.0}
+    assert remaining(ledger) == {"a1": 0.0, "a2": 0.0, "b1": 0.0, "b2": 0.0, "c1": 1.0, "n1": 1.0}
     sound(ledger)
 
 
@@ -371,9 +377,9 @@ def test_public_people_and_opted_out_ones(ledger):
     }
     table = opened(columns)
     ledger.register(table, "people")
-    made = table.release(accord.sum("x", (0, 1), step=1, **PUBLIC), "threshold", 0.5, ledger=ledger)
-    assert made.plan.plans["a"].spec == Spec.of([inf, 1.0, 0])
-    assert made.plan.plans["b"] is None
+    released = table.release(accord.sum("x", (0, 1), step=1, **PUBLIC), "threshold", 0.5, ledger=ledger)
+    assert released.plan.plans["a"].spec == Spec.of([inf, 1.0, 0])
+    assert released.plan.plans["b"] is None
     sound(ledger)
 
 
@@ -381,12 +387,12 @@ def test_a_tampered_plan_of_groups_is_refused(ledger):
     table = opened()
     ledger.register(table, "people")
     plan = table.plan(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5)
-    one = plan.plans["a"]
-    more = one.with_choice(calibration=replace(one.calibration, charges=one.calibration.charges * 3))
-    for plans in ({**plan.plans, "a": plan.plans["b"]}, {**plan.plans, "a": more}, {"zz": one}):
+    part = plan.plans["a"]
+    more = part.with_choice(calibration=replace(part.calibration, charges=part.calibration.charges * 3))
+    for plans in ({**plan.plans, "a": plan.plans["b"]}, {**plan.plans, "a": more}, {"zz": part}):
         with pytest.raises((AccordError, KeyError)):
             table.release(replace(plan, plans=plans), ledger=ledger)
-    assert left(ledger) == EVERYONE and states(ledger) == []
+    assert remaining(ledger) == EVERYONE and states(ledger) == []
 
 
 @pytest.mark.parametrize("store", BOTH)
@@ -396,8 +402,8 @@ def test_groups_in_every_store(request, tmp_path, store):
     ledger.register(table, "people")
     table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
     table.release(accord.mean(**MEAN, **BY), "minimum", 0.2, ledger=ledger)
-    assert left(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.65, "b2": 0.15, "c1": 0.9, "n1": 0.9}
+    assert remaining(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.65, "b2": 0.15, "c1": 0.9, "n1": 0.9}
     with pytest.raises(BudgetError):
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
-    assert left(ledger)["b1"] == 0.65
+    assert remaining(ledger)["b1"] == 0.65
     sound(ledger)

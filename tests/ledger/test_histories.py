@@ -81,7 +81,7 @@ def cell(query, x):
     match query.statistic:
         case "mean" | "median" | "quantile":
             if isnan(x):
-                return (query.missing_cell,)
+                return None if query.missing_cell is None else (query.missing_cell,)
             return (
                 floor(
                     (min(max(Fraction(x), query.low), query.high) - query.low) / query.step + Fraction(1, 2)
@@ -111,25 +111,27 @@ def plus(spent, charge):
     return min(PUBLIC, spent + charge)
 
 
-def same(one, other):
+def same(first, other):
     """Two Specs, number by number."""
-    return (one.micro.tolist(), one.people.tolist(), one.opted_out) == (
+    return (first.micro.tolist(), first.people.tolist(), first.opted_out) == (
         other.micro.tolist(), other.people.tolist(), other.opted_out
     )  # fmt: skip
 
 
-def spelled(people, how):
+def spelled(people, spelling):
     """Ids as numbers, as floating-point numbers, or as careless text: they are the same people."""
-    if how == "text":
+    if spelling == "text":
         return [(f"{p}", f" {p}", f"{p}.0", f"{p} ", f" {p}.00 ")[k % 5] for k, p in enumerate(people)]
-    return [float(p) if how == "float" else p for p in people]
+    return [float(p) if spelling == "float" else p for p in people]
 
 
-def opened(name, members, how="int"):
+def opened(name, members, spelling="int"):
     """An accord table of {person: level}."""
     people = sorted(members)
     x = [value(p, name) for p in people]
-    ids = pa.array(spelled(people, how), {"int": pa.int64(), "float": pa.float64(), "text": pa.string()}[how])
+    ids = pa.array(
+        spelled(people, spelling), {"int": pa.int64(), "float": pa.float64(), "text": pa.string()}[spelling]
+    )
     columns = {
         "id": ids,
         "x": pa.array(x, pa.float64()),
@@ -144,11 +146,11 @@ def hashed(person, secret=Key(KEY).secret):  # noqa: B008  the same for all
 
 
 names = st.sampled_from(["a", "bb", "ccc"])
-wishes = st.sampled_from(
+level_choices = st.sampled_from(
     [*sorted(LEVELS), *[0.3, 1.0, 1.0, 2.5, 2.5, inf] * 3]
 )  # the strictest wish would soon forbid everything
-members = st.dictionaries(st.sampled_from(PEOPLE), wishes, max_size=6)
-changes = st.dictionaries(st.sampled_from(PEOPLE), st.one_of(wishes, st.none()), max_size=3)
+members = st.dictionaries(st.sampled_from(PEOPLE), level_choices, max_size=6)
+changes = st.dictionaries(st.sampled_from(PEOPLE), st.one_of(level_choices, st.none()), max_size=3)
 additive = st.sampled_from(
     ["minimum", "threshold", "proportional", "affine", "fallah", "mix", "auto", "auto"]
 )
@@ -198,35 +200,42 @@ class Histories(RuleBasedStateMachine):
         """The strictest wish counts everywhere."""
         return min((levels[person] for levels in self.levels.values() if person in levels), default=0)
 
-    def left(self, person):
+    def remaining(self, person):
         level = self.level(person)
         return PUBLIC if level == PUBLIC else max(0, level - self.spent[person])
 
     def rest(self, name):
-        return spec_of(self.left(p) for p in self.levels[name])
+        return spec_of(self.remaining(p) for p in self.levels[name])
 
     # registrations
 
-    @initialize(table=members, how=spellings)
-    def first(self, table, how):
-        self._register("a", table, how)
+    @initialize(table=members, spelling=spellings)
+    def first(self, table, spelling):
+        self._register("a", table, spelling)
 
-    @rule(name=names, table=members, changed=changes, anew=st.booleans(), how=spellings, again=st.booleans())
-    def register(self, name, table, changed, anew, how, again):
+    @rule(
+        name=names,
+        table=members,
+        changed=changes,
+        anew=st.booleans(),
+        spelling=spellings,
+        again=st.booleans(),
+    )
+    def register(self, name, table, changed, anew, spelling, again):
         """A table, or a new version: some join, leave, come back, lower or raise their level, opt out; or only their ids are spelled otherwise."""
         if again:
             self.ledger = Ledger(self.url, KEY)
         if name in self.levels and not anew:
             table = {p: e for p, e in (self.wishes[name] | changed).items() if e is not None}
-        self._register(name, table, how)
+        self._register(name, table, spelling)
 
-    def _register(self, name, table, how):
+    def _register(self, name, table, spelling):
         self.wishes[name] = table
         before, now = self.levels.get(name), {p: LEVELS[e] for p, e in table.items()}
-        self.tables[name] = opened(name, table, how)
+        self.tables[name] = opened(name, table, spelling)
         if now not in self.levels.values():
             self._refused(self.tables[name])
-        made = self.ledger.register(self.tables[name], name)
+        registration = self.ledger.register(self.tables[name], name)
         old = before or {}
         both = now.keys() & old.keys()
         counts = (
@@ -238,8 +247,12 @@ class Histories(RuleBasedStateMachine):
             self.kinds.append("register")
         self.levels[name] = now
         self.spent = dict.fromkeys(now, 0) | self.spent
-        assert (made.name, made.version, made.people) == (name, self.versions[name], len(now))
-        assert (made.joined, made.left, made.lowered, made.raised) == counts
+        assert (registration.name, registration.version, registration.people) == (
+            name,
+            self.versions[name],
+            len(now),
+        )
+        assert (registration.joined, registration.left, registration.lowered, registration.raised) == counts
 
     def _refused(self, table):
         """Nothing is done with a table as it was not registered."""
@@ -262,17 +275,17 @@ class Histories(RuleBasedStateMachine):
     )
     def spend_a_share(self, which, asked, share, t, fault):
         name, (query, mechanism) = self._named(which), asked
-        how = {"t": t} if mechanism == "threshold" else {}
+        options = {"t": t} if mechanism == "threshold" else {}
         try:
-            plan = self.tables[name].plan(query, mechanism, share, **how)
+            plan = self.tables[name].plan(query, mechanism, share, **options)
         except PlanError:
             with pytest.raises(PlanError):
-                self.tables[name].release(query, mechanism, share, **how, ledger=self.ledger)
+                self.tables[name].release(query, mechanism, share, **options, ledger=self.ledger)
             return
         self.plans.append((name, plan))
 
         def call(table):
-            return table.release(query, mechanism, share, **how, ledger=self.ledger)
+            return table.release(query, mechanism, share, **options, ledger=self.ledger)
 
         self._release(name, plan, self.levels[name], call, fault)
 
@@ -285,19 +298,19 @@ class Histories(RuleBasedStateMachine):
         except PlanError:
             return
         self.plans.append((name, plan))
-        left = {p: self.left(p) for p in self.levels[name]}
-        self._release(name, plan, left, lambda table: table.release(plan, ledger=self.ledger), fault)
+        remaining = {p: self.remaining(p) for p in self.levels[name]}
+        self._release(name, plan, remaining, lambda table: table.release(plan, ledger=self.ledger), fault)
 
     @precondition(lambda self: self.plans)
     @rule(which=st.integers(0, 9))
     def release_an_old_plan(self, which):
         """It counts if it is for the levels of the table, or for what is left now."""
         name, plan = self.plans[which % len(self.plans)]
-        left = {p: self.left(p) for p in self.levels[name]}
+        remaining = {p: self.remaining(p) for p in self.levels[name]}
         if same(plan.spec, spec_of(self.levels[name].values())):
             levels = self.levels[name]
-        elif same(plan.spec, spec_of(left.values())):
-            levels = left
+        elif same(plan.spec, spec_of(remaining.values())):
+            levels = remaining
         else:
             with pytest.raises(PlanError, match=r"made for other levels.*Plan again"):
                 self.tables[name].release(plan, ledger=self.ledger)
@@ -310,12 +323,12 @@ class Histories(RuleBasedStateMachine):
         parts = getattr(plan, "parts", (plan,))
         by_level = {level: sum(int(p.calibration.charges[k]) for p in parts) for k, level in enumerate(plan.spec.micro.tolist())}  # fmt: skip
         charge = {p: min(PUBLIC, by_level.get(level, 0)) for p, level in levels.items()}
-        short = {p for p, c in charge.items() if c > self.left(p)}
+        short = {p for p, c in charge.items() if c > self.remaining(p)}
         if short:
             assert levels is self.levels[name], "whoever plans from what is left is never refused"
-            with pytest.raises(BudgetError) as told:
+            with pytest.raises(BudgetError) as refusal:
                 call(table)
-            self._blames(str(told.value), name, short, charge)
+            self._blames(str(refusal.value), name, short, charge)
             return
         error = None
         if fault in ("source", "stopped") and any(
@@ -332,7 +345,7 @@ class Histories(RuleBasedStateMachine):
             ):
                 call(table)
         else:
-            made = call(table)
+            released = call(table)
         for p, c in charge.items():
             self.spent[p] = plus(self.spent[p], c)
             assert c == 0 or self.spent[p] <= self.level(p), (
@@ -341,25 +354,25 @@ class Histories(RuleBasedStateMachine):
         self.kinds += ["reserve"] + ([] if fault == "booking" else ["failed" if error else "release"])
         self.open += fault == "booking"
         if error is None:
-            self._answered(made, parts, [(levels[p], value(p, name)) for p in levels])
+            self._answered(released, parts, [(levels[p], value(p, name)) for p in levels])
 
-    def _blames(self, told, name, short, charge):
+    def _blames(self, text, name, short, charge):
         """The refusal says by level who has too little."""
-        for wish in sorted({self.levels[name][p] for p in short})[:3]:
-            those = [p for p in short if self.levels[name][p] == wish]
-            least = min(self.left(p) for p in those)
+        for level in sorted({self.levels[name][p] for p in short})[:3]:
+            those = [p for p in short if self.levels[name][p] == level]
+            least = min(self.remaining(p) for p in those)
             cost = charge[those[0]]
-            assert f"level {level_text(wish)} with {level_text(cost)}; {level_text(least)} is left to {len(those)} people" in told  # fmt: skip
-        assert "Nothing was spent" in told
+            assert f"level {level_text(level)} with {level_text(cost)}; {level_text(least)} is left to {len(those)} people" in text  # fmt: skip
+        assert "Nothing was spent" in text
 
-    def _answered(self, made, parts, people):
+    def _answered(self, released, parts, people):
         """The value, without noise, is that of the people who were read, by their definition."""
         entry = self.ledger.entries()[-1]
-        assert (made.booked.entry, made.booked.hash) == (entry.seq, entry.hash)
-        for part, one in zip(parts, made.parts, strict=True):
+        assert (released.booked.entry, released.booked.hash) == (entry.seq, entry.hash)
+        for part, released_part in zip(parts, released.parts, strict=True):
             reads = part.mechanism not in ("midpoint", "public")
             summary = summarised(part.query, part.spec, people) if reads else None
-            assert one.value == answer(part, [summary], Fixed())[0]
+            assert released_part.value == answer(part, [summary], Fixed())[0]
 
     def _named(self, which):
         return sorted(self.levels)[which % len(self.levels)]
@@ -378,10 +391,10 @@ class Histories(RuleBasedStateMachine):
             zip(np.frombuffer(hashes, "<i8").tolist(), np.frombuffer(of, "<i8").tolist(), strict=True)
         )
         assert numbers.keys() == {hashed(p) for p in self.spent}
-        found = {p: accounts[numbers[hashed(p)]] for p in self.spent}
-        assert {p: account[0] for p, account in found.items()} == self.spent
-        assert {p: account[1] for p, account in found.items()} == {p: self.level(p) for p in self.spent}
-        assert all(account[2] == max(self.level(p), self.spent[p]) for p, account in found.items() if self.level(p) != PUBLIC)  # fmt: skip
+        by_person = {p: accounts[numbers[hashed(p)]] for p in self.spent}
+        assert {p: account[0] for p, account in by_person.items()} == self.spent
+        assert {p: account[1] for p, account in by_person.items()} == {p: self.level(p) for p in self.spent}
+        assert all(account[2] == max(self.level(p), self.spent[p]) for p, account in by_person.items() if self.level(p) != PUBLIC)  # fmt: skip
         assert sum(account[3] for account in accounts.values()) == len(self.spent)
 
     @invariant()
@@ -391,22 +404,22 @@ class Histories(RuleBasedStateMachine):
 
     @invariant()
     def accounts_are_those_of_the_people(self):
-        found = {(a.table, a.level): (a.people, a.spent, a.left) for a in self.ledger.accounts()}
+        shown_accounts = {(a.table, a.level): (a.people, a.spent, a.left) for a in self.ledger.accounts()}
         wanted = {}
         for name, levels in self.levels.items():
-            for wish in set(levels.values()):
-                those = [p for p in levels if levels[p] == wish]
-                ranges = [[f(p) for p in those] for f in (self.spent.get, self.left)]
+            for level in set(levels.values()):
+                those = [p for p in levels if levels[p] == level]
+                ranges = [[f(p) for p in those] for f in (self.spent.get, self.remaining)]
                 ends = [tuple(inf if m == PUBLIC else m / MICRO for m in (min(r), max(r))) for r in ranges]
-                wanted[name, inf if wish == PUBLIC else wish / MICRO] = (len(those), *ends)
-        assert found == wanted
+                wanted[name, inf if level == PUBLIC else level / MICRO] = (len(those), *ends)
+        assert shown_accounts == wanted
 
     @invariant()
     def the_chain_is_whole(self):
         verdict = self.ledger.verify()
         assert (verdict.problems, verdict.open, verdict.entries) == ((), self.open, len(self.kinds))
         assert [entry.kind for entry in self.ledger.entries()] == self.kinds
-        assert [made["state"] for made in self.ledger.history()].count("no answer") == self.open
+        assert [reservation["state"] for reservation in self.ledger.history()].count("no answer") == self.open
 
 
 def _broken(table, error):
@@ -501,9 +514,21 @@ def test_who_leaves_and_comes_back_has_spent_what_they_had(ledger):
     assert left_in(ledger, elsewhere) == {1_750_000: 1}, "once it is withdrawn, the others count"
 
 
+def test_a_registration_says_what_it_changed_and_that_it_changed_nothing(ledger):
+    first = ledger.register(opened("a", {1: 1.0, 2: 1.0, 3: 0.5}), "a")
+    assert str(first) == "registered 'a': 3 people"
+    for changed in (
+        "2 joined, 1 left, 1 lowered their level, 0 raised it",
+        "0 joined, 0 left, 0 lowered their level, 0 raised it",
+    ):
+        again = ledger.register(opened("a", {2: 0.3, 3: 0.5, 4: 1.0, 5: 1.0}), "a")
+        assert str(again) == f"'a' is at version 2: 4 people; since the last version {changed}"
+    assert len(ledger.entries()) == 2
+
+
 def test_levels_go_down_and_up(ledger):
     """A lowered level leaves max(0, new − spent), a raised one new − spent, and an opt-out nothing."""
-    for wish, left in (
+    for level, remaining in (
         (1.0, 300_000),
         (0.3, 0),
         (0.0, 0),
@@ -512,10 +537,10 @@ def test_levels_go_down_and_up(ledger):
         (inf, PUBLIC),
         (2.5, 1_800_000),
     ):
-        ledger.register(table := opened("a", {1: wish}), "a")
-        if wish == 1.0 and not ledger.history():
+        ledger.register(table := opened("a", {1: level}), "a")
+        if level == 1.0 and not ledger.history():
             table.release(QUERIES["mean"], "minimum", 0.7, ledger=ledger)
-        assert left_in(ledger, table) == {left: 1}
+        assert left_in(ledger, table) == {remaining: 1}
     assert ledger.verify().problems == ()
 
 
@@ -583,39 +608,40 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
     ledger.register(table, "all")
     spent, level = dict.fromkeys(range(N), 0), {p: LEVELS[WISHES[p]] for p in range(N)}
     parts = {
-        name: accord.table({"id": list(those), "x": [0.0] * len(those)}, epsilon=wish, user="id")
-        for name, those, wish in OTHERS
+        name: accord.table({"id": list(those), "x": [0.0] * len(those)}, epsilon=chosen, user="id")
+        for name, those, chosen in OTHERS
     }
-    for name, those, wish in OTHERS:
+    for name, those, chosen in OTHERS:
         ledger.register(parts[name], name)
-        level |= {p: min(level[p], LEVELS[wish]) for p in those}
+        level |= {p: min(level[p], LEVELS[chosen]) for p in those}
     for name, those, _ in OTHERS:  # the least that anyone has left, of all who have anything left
         parts[name].release(
             accord.plan(ledger.remaining(parts[name]), QUERIES["mean"], "minimum"), ledger=ledger
         )
         having = {p: level[p] - spent[p] for p in those if level[p] > spent[p]}
         spent |= {p: spent[p] + min(having.values()) for p in having}
-    left = {p: PUBLIC if level[p] == PUBLIC else level[p] - spent[p] for p in range(N)}
+    amount_of = {p: PUBLIC if level[p] == PUBLIC else level[p] - spent[p] for p in range(N)}
     rest = ledger.remaining(table)
-    assert same(rest, spec_of(left.values()))
-    assert any(len({left[p] for p in range(N) if WISHES[p] == wish}) > 1 for wish in LEVELS), (
+    assert same(rest, spec_of(amount_of.values()))
+    assert any(len({amount_of[p] for p in range(N) if WISHES[p] == chosen}) > 1 for chosen in LEVELS), (
         "or there is nothing to match"
     )
     assert rest.opted_out > N // 5, "some have nothing left"
 
     secret = Key(KEY).secret
-    given = Remaining(
-        rest, None, (secret, np.array([hashed(p) for p in left]), np.array(list(left.values())))
+    remaining = Remaining(
+        rest, None, (secret, np.array([hashed(p) for p in amount_of]), np.array(list(amount_of.values())))
     )
-    people = [(left[p], XS[p]) for p in range(N)]
+    people = [(amount_of[p], XS[p]) for p in range(N)]
     for query in QUERIES.values():
         wanted = summarised(query, rest, people)
-        found = table.reader.summary(query, given)
-        assert found.people.tolist() == wanted.people.tolist()
-        assert list(found.rows()) == list(wanted.rows())
+        summary = table.reader.summaries(query, remaining)[0]
+        assert summary.people.tolist() == wanted.people.tolist()
+        assert list(summary.rows()) == list(wanted.rows())
+        sharper = query.with_all_values() or query  # which `mix` needs of a quantile
         for mechanism in ("minimum", "threshold", "mix"):
-            plan = accord.plan(rest, query, mechanism)
-            assert answer(plan, [found], Fixed())[0] == answer(plan, [wanted], Fixed())[0]
+            plan = accord.plan(rest, sharper if mechanism == "mix" else query, mechanism)
+            assert answer(plan, [summary], Fixed())[0] == answer(plan, [wanted], Fixed())[0]
     for query in QUERIES.values():  # and the ledger itself says so
         plan = accord.plan(ledger.remaining(table), query, "minimum", 0.01)
         with patch.object(TableReader, "summaries", autospec=True, side_effect=TableReader.summaries) as read:
@@ -623,31 +649,31 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
         (_, asked, handed, *_), _ = read.call_args
         assert asked == query and same(handed.spec, plan.spec)
         of = dict(zip(handed.by_person[1].tolist(), handed.by_person[2].tolist(), strict=True))
-        assert of == {hashed(p): left[p] for p in left}
+        assert of == {hashed(p): amount_of[p] for p in amount_of}
         charge = dict(zip(plan.spec.micro.tolist(), plan.calibration.charges.tolist(), strict=True))
-        left = {p: x if x == PUBLIC else x - charge.get(x, 0) for p, x in left.items()}
+        amount_of = {p: x if x == PUBLIC else x - charge.get(x, 0) for p, x in amount_of.items()}
     assert ledger.verify().problems == ()
 
 
 def test_where_levels_decide_nobody_is_matched(ledger):
     """Then two levels may have the same left, or nothing, and it is enough to add them up."""
-    wishes = {p: (1.0, 0.3, 2.5, inf, 0.0, 0.7)[p % 6] for p in range(24)}
-    table = opened("a", wishes)
+    chosen = {p: (1.0, 0.3, 2.5, inf, 0.0, 0.7)[p % 6] for p in range(24)}
+    table = opened("a", chosen)
     ledger.register(table, "a")
-    for wish, share in ((0.3, 1.0), (2.5, 0.6)):
-        part = opened("a", {p: e for p, e in wishes.items() if e == wish})
-        ledger.register(part, f"those of {wish}")
+    for level, share in ((0.3, 1.0), (2.5, 0.6)):
+        part = opened("a", {p: e for p, e in chosen.items() if e == level})
+        ledger.register(part, f"those of {level}")
         part.release(QUERIES["mean"], "minimum", share, ledger=ledger)
     assert left_in(ledger, table) == {0: 8, MICRO: 8, 700_000: 4, PUBLIC: 4}
     rest = {1.0: MICRO, 0.3: 0, 2.5: MICRO, inf: PUBLIC, 0.0: 0, 0.7: 700_000}
-    left = {p: rest[e] for p, e in wishes.items()}
+    amount_of = {p: rest[e] for p, e in chosen.items()}
     for query in QUERIES.values():
         plan = accord.plan(ledger.remaining(table), query, "threshold", t=0.7)
         free = replace(plan.calibration, charges=np.zeros_like(plan.calibration.charges))
         remaining = charging.reserve(ledger.books, table, plan.with_choice(calibration=free)).remaining
         assert remaining.by_person is None
-        found = table.reader.summary(query, remaining)
-        wanted = summarised(query, plan.spec, [(left[p], value(p, "a")) for p in wishes])
-        assert found.people.tolist() == wanted.people.tolist()
-        assert list(found.rows()) == list(wanted.rows())
-        assert answer(plan, [found], Fixed())[0] == answer(plan, [wanted], Fixed())[0]
+        summary = table.reader.summaries(query, remaining)[0]
+        wanted = summarised(query, plan.spec, [(amount_of[p], value(p, "a")) for p in chosen])
+        assert summary.people.tolist() == wanted.people.tolist()
+        assert list(summary.rows()) == list(wanted.rows())
+        assert answer(plan, [summary], Fixed())[0] == answer(plan, [wanted], Fixed())[0]

@@ -12,8 +12,8 @@ import pytest
 import accord
 from accord.budget import level_text
 from accord.ledger import Ledger
-from accord.ledger.chain import Entry, Rows, following
-from accord.ledger.reading import checked_accounts
+from accord.ledger.accounts import checked_accounts
+from accord.ledger.chain import Entry, ListText, next_entry
 from accord.people.identity import fingerprint
 
 PEOPLE = 20_000
@@ -34,11 +34,11 @@ def ledger(request, tmp_path):
 
 def left_by_hand(levels, spent):
     """How many people have how many millionths left."""
-    left = {}
+    counts = {}
     for person, level in levels.items():
         amount = inf if level == inf else max(0, round(level * 1e6) - spent[person])
-        left[amount] = left.get(amount, 0) + 1
-    return left
+        counts[amount] = counts.get(amount, 0) + 1
+    return counts
 
 
 def as_counts(spec):
@@ -90,8 +90,8 @@ def test_everyone_has_what_a_dictionary_of_people_says(ledger):
     people = table(here, again)
     rest = ledger.remaining(people)
     assert as_counts(rest) == left_by_hand(lowest, spent)
-    made = people.release(accord.plan(rest, QUERY, "minimum", share=0.5), ledger=ledger)
-    (paid,) = {round(c * 1e6) for c in made.charges.values()}
+    released = people.release(accord.plan(rest, QUERY, "minimum", share=0.5), ledger=ledger)
+    (paid,) = {round(c * 1e6) for c in released.charges.values()}
     for person, x in lowest.items():
         if x == inf or round(x * 1e6) > spent[person]:
             spent[person] += paid
@@ -100,20 +100,20 @@ def test_everyone_has_what_a_dictionary_of_people_says(ledger):
 
     booked = ledger.history()
     assert [line["state"] for line in booked] == ["released"] * 3
-    assert [sum(line["people"] for line in one["booked"]) for one in booked] == [
+    assert [sum(line["people"] for line in reservation["booked"]) for reservation in booked] == [
         PEOPLE - 5,
         PEOPLE,
         PEOPLE - 500,
     ]
-    shown = ledger.accounts()
-    assert sum(a.people for a in shown if a.table == "people") == PEOPLE - 500
-    assert [a.level for a in shown if a.table == "people"] == sorted(set(levels.values()))
+    accounts = ledger.accounts()
+    assert sum(a.people for a in accounts if a.table == "people") == PEOPLE - 500
+    assert [a.level for a in accounts if a.table == "people"] == sorted(set(levels.values()))
     for entry in ledger.entries():  # what was written is what json would have written
         assert entry.body == json.dumps(entry.content, ensure_ascii=False, separators=(",", ":"))
         kept = entry.outline
-        assert {n: json.loads(v) if isinstance(v, Rows) else v for n, v in kept.items()} == entry.content
+        assert {n: json.loads(v) if isinstance(v, ListText) else v for n, v in kept.items()} == entry.content
         assert list(kept) == list(entry.content)
-    assert any(isinstance(entry.outline.get("charges"), Rows) for entry in ledger.entries())
+    assert any(isinstance(entry.outline.get("charges"), ListText) for entry in ledger.entries())
 
 
 def test_digests_are_of_the_same_text_as_ever(ledger):
@@ -122,14 +122,16 @@ def test_digests_are_of_the_same_text_as_ever(ledger):
     ledger.register(people, "people")
     people.release(QUERY, "minimum", 0.1, ledger=ledger)
     with ledger.books.store.read() as db:
-        found = checked_accounts(db)
+        accounts = checked_accounts(db)
         rows = [
             db.rows(f"SELECT * FROM {name} ORDER BY 1, 2")
             for name in ("accord_table", "accord_cohort", "accord_member")
         ]
     digest = ledger.entries()[-1].content
-    text = json.dumps([found.meta, *rows, digest["digest"]], sort_keys=True)
-    assert hashlib.sha256(text.encode()).hexdigest() == digest["accounts"] == found.digest(digest["digest"])
+    text = json.dumps([accounts.meta, *rows, digest["digest"]], sort_keys=True)
+    assert (
+        hashlib.sha256(text.encode()).hexdigest() == digest["accounts"] == accounts.digest(digest["digest"])
+    )
 
 
 @pytest.mark.parametrize("levels", [3, 1_000])
@@ -196,12 +198,14 @@ def entry(body):
 )  # fmt: skip
 def test_an_outline_is_the_content_whatever_the_body(body):
     """Bodies that no version writes are read as JSON has it, also where a list seems to be one of charges."""
-    told = entry(body)
-    assert {n: json.loads(v) if isinstance(v, Rows) else v for n, v in told.outline.items()} == told.content
+    parsed = entry(body)
+    assert {
+        n: json.loads(v) if isinstance(v, ListText) else v for n, v in parsed.outline.items()
+    } == parsed.content
 
 
 def test_a_body_is_what_json_writes():
-    content = {"a": 'ä"', "charges": Rows('[[1,"0.5"]]'), "b": [1, None, {"c": 2.5}]}
-    made = following(None, "reserve", content, str.upper)
-    assert made.content == content | {"charges": [[1, "0.5"]]}
-    assert made.body == json.dumps(made.content, ensure_ascii=False, separators=(",", ":"))
+    content = {"a": 'ä"', "charges": ListText('[[1,"0.5"]]'), "b": [1, None, {"c": 2.5}]}
+    first = next_entry(None, "reserve", content, str.upper)
+    assert first.content == content | {"charges": [[1, "0.5"]]}
+    assert first.body == json.dumps(first.content, ensure_ascii=False, separators=(",", ":"))

@@ -19,6 +19,7 @@ import duckdb
 import numpy as np
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ from accord.relation import ADD_REMOVE
 KEY = "a key that only tests use"
 OTHER = "another key, also for tests"
 SECRET = "pa55w0rd"
-MEAN = accord.mean("x", bounds=(0, 10), step=1)
+MEAN = accord.mean("x", bounds=(0, 10), step=1, missing="none")
 COUNT = accord.count(where="x > 3")
 MEDIAN = accord.median("x", bounds=(0, 10), step=1)
 BOTH = [pytest.param("sqlite"), pytest.param("postgres", marks=pytest.mark.postgres)]
@@ -65,11 +66,11 @@ def ledger(url):
 def refused(ledger, kind, *words):
     """An error of this kind with these words, after which the ledger is as it was: nothing is spent, and verify finds nothing."""
     before = state(ledger)
-    with pytest.raises(kind) as told:
-        yield told
+    with pytest.raises(kind) as refusal:
+        yield refusal
     for word in words:
-        assert re.search(word, str(told.value)), f"{word!r} is not in {str(told.value)!r}"
-    assert isinstance(told.value, AccordError)
+        assert re.search(word, str(refusal.value)), f"{word!r} is not in {str(refusal.value)!r}"
+    assert isinstance(refusal.value, AccordError)
     assert state(ledger) == before
     assert ledger.verify().problems == ()
 
@@ -88,9 +89,9 @@ def spend(ledger, table, share, mechanism="minimum"):
 def test_who_is_short_by_how_much_and_what_would_fit(ledger):
     table = opened({1: 0.5, 2: 0.5, 3: 1.0, 4: 2.0, 5: inf})
     ledger.register(table, "people")
-    ledger.register(one := opened({1: 0.5}), "one")
+    ledger.register(alone := opened({1: 0.5}), "one")
     spend(ledger, table, 0.4)
-    spend(ledger, one, 0.2)
+    spend(ledger, alone, 0.2)
     with refused(
         ledger,
         BudgetError,
@@ -103,9 +104,22 @@ def test_who_is_short_by_how_much_and_what_would_fit(ledger):
         table.release(accord.workload([MEAN, COUNT]), "affine", 0.8, ledger=ledger)
     table.release(accord.plan(ledger.remaining(table), MEAN, "affine"), ledger=ledger)
     with refused(
-        ledger, BudgetError, "0 is left to 2 people", "No share fits everyone: plan from what is left"
+        ledger,
+        BudgetError,
+        "0 is left to 2 people",
+        "No share is sure to fit everyone: plan from what is left",
     ):
         table.release(MEAN, "affine", 0.8, ledger=ledger)
+
+
+def test_how_often_a_plan_can_be_afforded(ledger):
+    """Who pays nothing, and who is public, does not limit it; a millionth does."""
+    table, strict, public = opened({1: 0.1, 2: 1.0, 3: inf}), opened({1: 0.000001}), opened({3: inf})
+    for name, people in (("people", table), ("strict", strict), ("public", public)):
+        ledger.register(people, name)
+    assert ledger.affordable(table, table.plan(MEAN, "threshold", 0.25, t=0.25)) == 4
+    assert ledger.affordable(strict, strict.plan(MEAN, "minimum")) == 1
+    assert ledger.affordable(public, public.plan(MEAN, "threshold", t=0.25)) is None
 
 
 def test_three_levels_are_told_and_the_others_counted(ledger):
@@ -115,9 +129,9 @@ def test_three_levels_are_told_and_the_others_counted(ledger):
     for k in range(2, 6):
         ledger.register(part := opened({k: k / 10}), f"part {k}")
         spend(ledger, part, 0.3)
-    with refused(ledger, BudgetError, r"level 0\.1 with .*; 0 is left to 1 people, level 0\.2 .*, level 0\.3 .*, and 2 more levels\.") as told:  # fmt: skip
+    with refused(ledger, BudgetError, r"level 0\.1 with .*; 0 is left to 1 people, level 0\.2 .*, level 0\.3 .*, and 2 more levels\.") as refusal:  # fmt: skip
         table.release(COUNT, "mix", 1.0, ledger=ledger)
-    assert "level 0.4" not in str(told.value) and "level 0.5" not in str(told.value)
+    assert "level 0.4" not in str(refusal.value) and "level 0.5" not in str(refusal.value)
 
 
 def test_a_smaller_share_may_charge_others_and_fits_them_too(ledger):
@@ -142,7 +156,7 @@ def test_no_share_is_promised_that_is_less_than_a_millionth(ledger):
     table = opened({1: 3e-6, 2: 3e-6})
     ledger.register(table, "people")
     spend(ledger, table, 0.7)
-    with refused(ledger, BudgetError, r"level 0\.000003 with 0\.000003; 0\.000001 is left to 2 people", "No share fits everyone"):  # fmt: skip
+    with refused(ledger, BudgetError, r"level 0\.000003 with 0\.000003; 0\.000001 is left to 2 people", "No share is sure to fit everyone"):  # fmt: skip
         spend(ledger, table, 1.0)
 
 
@@ -151,10 +165,13 @@ def test_who_is_public_here_and_not_elsewhere_is_told_as_public(ledger):
     ledger.register(table, "people")
     ledger.register(other, "other")
     with refused(
-        ledger, BudgetError, r"level inf with .*; 0\.5 is left to 1 people", "No share fits everyone"
-    ) as told:
+        ledger,
+        BudgetError,
+        r"level inf with .*; 0\.5 is left to 1 people",
+        "No share is sure to fit everyone",
+    ) as refusal:
         table.release(MEAN, "threshold", 0.3, t=inf, ledger=ledger)
-    assert "nothing left" not in str(told.value)
+    assert "nothing left" not in str(refusal.value)
     spend(ledger, table, 0.3)
     with refused(ledger, BudgetError, r"level inf with 0\.3; 0\.2 is left to 1 people"):
         spend(ledger, table, 0.3)
@@ -169,11 +186,15 @@ def test_whoever_opted_out_of_one_table_opted_out_of_all(ledger):
     assert ledger.remaining(table).opted_out == 1
 
 
-wishes = st.sampled_from([0.05, 0.3, 0.5, 1.0, 2.5, inf, 0.0])
+level_choices = st.sampled_from([0.05, 0.3, 0.5, 1.0, 2.5, inf, 0.0])
 
 
 @settings(max_examples=8)
-@given(data=st.data(), levels=st.lists(wishes, min_size=2, max_size=9), others=st.lists(wishes, max_size=4))
+@given(
+    data=st.data(),
+    levels=st.lists(level_choices, min_size=2, max_size=9),
+    others=st.lists(level_choices, max_size=4),
+)
 def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, data, levels, others):
     """And every smaller one: tried by planning with it, and by asking how often it is affordable."""
     ledger = Ledger(tmp_path_factory.mktemp("shares") / "accord.db", KEY)
@@ -205,11 +226,11 @@ def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, da
             continue
         if ledger.affordable(table, plan) != 0:
             continue
-        with refused(ledger, BudgetError) as told:
+        with refused(ledger, BudgetError) as refusal:
             table.release(plan, ledger=ledger)
-        fits = re.search(r"share=([0-9.]+) or less", str(told.value))
+        fits = re.search(r"share=([0-9.]+) or less", str(refusal.value))
         if fits is None:
-            assert "No share fits everyone" in str(told.value)
+            assert "No share is sure to fit everyone" in str(refusal.value)
             continue
         fits = round(float(fits[1]) * MICRO)
         assert 0 < fits < MICRO
@@ -221,8 +242,8 @@ def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, da
                     assert smaller < fits or again != mechanism
                     continue
                 assert ledger.affordable(table, less) != 0
-        made = table.release(query, mechanism, fits / MICRO, ledger=ledger)
-        assert made.booked.entry == len(ledger.entries())
+        released = table.release(query, mechanism, fits / MICRO, ledger=ledger)
+        assert released.booked.entry == len(ledger.entries())
 
 
 # --- the table --------------------------------------------------------------------------------------------------------------
@@ -304,10 +325,10 @@ def test_an_answer_that_cannot_be_stored_is_not_given_out(ledger):
     ledger.register(table, "people")
     with pytest.raises(
         LedgerError, match=r"half a character in it .*charged all the same.*not given out"
-    ) as told:
+    ) as refusal:
         accord.sample(lambda rows, epsilon: "secret \ud800", table, share=0.1, ledger=ledger)
-    assert told.value.__cause__ is None and isinstance(told.value.__context__, LedgerError)
-    assert told.value.__context__.__context__ is None, "a fault of the codec holds what it could not write"
+    assert refusal.value.__cause__ is None and isinstance(refusal.value.__context__, LedgerError)
+    assert refusal.value.__context__.__context__ is None, "a fault of the codec holds what it could not write"
     assert [step["state"] for step in ledger.history()] == ["no answer"]
     assert ledger.verify().problems == ()
 
@@ -320,9 +341,9 @@ def test_a_table_must_be_registered(ledger):
         lambda: ledger.affordable(table, table.plan(MEAN)),
     )
     for call in calls:
-        with refused(ledger, LedgerError, "this table is not registered in the ledger", r"ledger\.register\(table, 'name'\)") as told:  # fmt: skip
+        with refused(ledger, LedgerError, "this table is not registered in the ledger", r"ledger\.register\(table, 'name'\)") as refusal:  # fmt: skip
             call()
-        assert "Known" not in str(told.value)
+        assert "Known" not in str(refusal.value)
     ledger.register(opened({8: 1.0, 9: 1.0, 1: 1.0}), "others")
     for call in calls:
         with refused(ledger, LedgerError, "this table is not registered in the ledger.*Known: 'others'"):
@@ -347,15 +368,14 @@ def test_a_table_must_be_as_it_was_registered(ledger):
     ):
         with refused(ledger, LedgerError, *words):
             call()
-    made = ledger.register(changed, "people")
-    assert (made.joined, made.left, made.lowered, made.raised) == (4, 1, 3, 2)
+    registration = ledger.register(changed, "people")
+    assert (registration.joined, registration.left, registration.lowered, registration.raised) == (4, 1, 3, 2)
     with refused(ledger, LedgerError, "1 people joined, 4 left, 2 lowered their level, 3 raised it"):
         spend(ledger, opened(before), 0.1)
 
 
 def test_a_table_that_changes_while_it_is_open_is_noticed(tmp_path):
     """Also if as many people have each level as before: it is about who they are."""
-    import pyarrow.parquet as pq
 
     def write(ids, levels):
         pq.write_table(
@@ -380,6 +400,33 @@ def test_a_table_that_changes_while_it_is_open_is_noticed(tmp_path):
     spend(ledger, table, 0.1)
 
 
+def test_a_table_that_changes_while_it_is_read_gives_no_answer(tmp_path, monkeypatch):
+    """Somebody may have been read who was not charged. As many people have each level as before."""
+
+    def write(ids):
+        columns = {"id": ids, "x": [1.0, 2.0, 3.0], "level": [1.0, 1.0, 2.0]}
+        pq.write_table(pa.table(columns), tmp_path / "people.parquet")
+
+    ledger = Ledger(tmp_path / "accord.db", KEY)
+    write([1, 2, 3])
+    table = accord.table(tmp_path / "people.parquet", epsilon="level", user="id")
+    ledger.register(table, "people")
+    read = type(table.reader).summaries
+
+    def changed_and_read(*args, **options):
+        write([1, 2, 4])
+        return read(*args, **options)
+
+    monkeypatch.setattr(type(table.reader), "summaries", changed_and_read)
+    with pytest.raises(
+        SourceError, match=r"^the table has changed .* charged all the same, .* is not given out\.$"
+    ):
+        spend(ledger, table, 0.1)
+    assert [entry.kind for entry in ledger.entries()][-2:] == ["reserve", "failed"]
+    write([1, 2, 3])
+    assert ledger.remaining(table).levels == (0.9, 1.9)
+
+
 def test_a_relation_is_matched_person_by_person(ledger):
     """Its rows are streamed into accord's own connection, where what people have left can stand beside them."""
     relation = duckdb.connect().from_arrow(
@@ -394,6 +441,21 @@ def test_a_relation_is_matched_person_by_person(ledger):
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_engine_that_cannot_tell_people_apart(ledger, monkeypatch):
+    """It answers from what is left where the level decides that, and else it is refused before anybody is charged."""
+    table, one = opened({1: 0.5, 2: 0.5, 3: 1.0}), opened({1: 0.5})
+    ledger.register(table, "people")
+    ledger.register(one, "one")
+    monkeypatch.setattr(type(table.reader.engine), "lends", False)
+    spend(ledger, table, 0.4)
+    table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger)
+    spend(ledger, one, 0.2)
+    uneven = accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1)
+    words = "^people of one level have different amounts left here, .* person by person.* Nothing was spent.$"
+    with refused(ledger, LedgerError, words):
+        table.release(uneven, ledger=ledger)
 
 
 def test_a_plan_must_be_for_these_levels_or_for_what_is_left_now(ledger):
@@ -427,10 +489,8 @@ def test_a_plan_that_was_tampered_with(ledger):
     table = opened({1: 1.0, 2: 2.0})
     ledger.register(table, "people")
     plan = table.plan(MEAN, "minimum", 0.1)
-    for charge in (-1, MICRO + 1):
-        forged = plan.with_choice(
-            calibration=replace(plan.calibration, charges=plan.calibration.charges * 0 + charge)
-        )
+    for charges in ([-1, -1], [0, -1], [MICRO + 1, MICRO + 1], [0, 2 * MICRO + 1]):
+        forged = plan.with_choice(calibration=replace(plan.calibration, charges=np.array(charges)))
         with refused(
             ledger,
             PlanError,
@@ -473,9 +533,9 @@ def test_neighbors_must_be_the_same_for_all(ledger):
 )
 def test_where_no_ledger_can_be_kept(url, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(LedgerError, match=words) as told:
+    with pytest.raises(LedgerError, match=words) as refusal:
         Ledger(url, KEY)
-    assert SECRET not in str(told.value)
+    assert SECRET not in str(refusal.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -565,9 +625,9 @@ def test_a_ledger_that_does_not_say_its_version(url, change):
 def test_a_key_that_is_too_short(url, tmp_path):
     with pytest.raises(
         LedgerError, match=r"key is too short\. Give a text of at least 16 characters"
-    ) as told:
+    ) as refusal:
         Ledger(url, "too short")
-    assert "'too short'" not in str(told.value) and list(tmp_path.iterdir()) == []
+    assert "'too short'" not in str(refusal.value) and list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_key(url):
@@ -778,12 +838,12 @@ def test_a_sqlite_file_that_may_only_be_read(protected, tmp_path_factory):
 @pytest.mark.postgres
 def test_a_server_that_is_not_there(tmp_path):
     for address in (f"postgresql://me:{SECRET}@/base?host={tmp_path}", f"postgresql:///base?host={tmp_path}&password={SECRET}"):  # fmt: skip
-        with pytest.raises(LedgerError, match=r"the server cannot be reached or has gone \(OperationalError\)\. Check the address, the user and the password") as told:  # fmt: skip
+        with pytest.raises(LedgerError, match=r"the server cannot be reached or has gone \(OperationalError\)\. Check the address, the user and the password") as refusal:  # fmt: skip
             Ledger(address, KEY)
-        assert SECRET not in whole(told.value)
-    with pytest.raises(LedgerError, match=r"cannot be read|cannot be reached") as told:
+        assert SECRET not in whole(refusal.value)
+    with pytest.raises(LedgerError, match=r"cannot be read|cannot be reached") as refusal:
         Ledger(f"postgresql://me:{SECRET}@/base?no=such&option=there", KEY)
-    assert SECRET not in whole(told.value)
+    assert SECRET not in whole(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -803,9 +863,9 @@ def test_a_server_that_is_not_there(tmp_path):
     ],
 )
 def test_a_password_is_never_told_also_not_if_it_was_not_escaped(url):
-    with pytest.raises(LedgerError) as told:
+    with pytest.raises(LedgerError) as refusal:
         Ledger(url, KEY)
-    assert SECRET not in whole(told.value)
+    assert SECRET not in whole(refusal.value)
 
 
 def whole(error):
@@ -840,23 +900,23 @@ def test_a_wrong_password_and_a_user_without_rights(role, postgres_url):
     wrong = SECRET[::-1]
     with refused(
         ledger, LedgerError, r"cannot be reached or has gone.*Check the address, the user and the password"
-    ) as told:
+    ) as refusal:
         Ledger(address.format(wrong), KEY)
-    assert wrong not in whole(told.value)
+    assert wrong not in whole(refusal.value)
     with refused(
         ledger,
         LedgerError,
         r"this user may not do that\. Grant the right to create, read and write its tables",
-    ) as told:
+    ) as refusal:
         Ledger(address.format(SECRET), KEY)
-    assert SECRET not in whole(told.value)
+    assert SECRET not in whole(refusal.value)
     with psycopg.connect(postgres_url) as connection:
         connection.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}")
     reader = Ledger(address.format(SECRET), KEY)
     assert reader.verify().problems == () and reader.remaining(table).levels == (1.0,)
-    with refused(ledger, LedgerError, "this user may not do that") as told:
+    with refused(ledger, LedgerError, "this user may not do that") as refusal:
         spend(reader, table, 0.1)
-    assert SECRET not in whole(told.value) + repr(reader) + str(vars(reader)["label"])
+    assert SECRET not in whole(refusal.value) + repr(reader) + str(vars(reader)["label"])
 
 
 @pytest.mark.postgres
@@ -876,9 +936,10 @@ def test_a_server_that_may_only_be_read(postgres_url):
 
 @pytest.mark.postgres
 @pytest.mark.parametrize(
-    ("before", "left", "kinds"), [("reserve", 1.0, ["register"]), ("release", 0.9, ["register", "reserve"])]
+    ("before", "remaining", "kinds"),
+    [("reserve", 1.0, ["register"]), ("release", 0.9, ["register", "reserve"])],
 )
-def test_a_server_that_goes_away(before, left, kinds, postgres_url, monkeypatch):
+def test_a_server_that_goes_away(before, remaining, kinds, postgres_url, monkeypatch):
     """Before the charge is booked, nothing is charged; afterwards the charge stands, without an answer."""
     ledger, table = Ledger(postgres_url, KEY), opened({1: 1.0})
     ledger.register(table, "people")
@@ -896,7 +957,7 @@ def test_a_server_that_goes_away(before, left, kinds, postgres_url, monkeypatch)
     with pytest.raises(LedgerError, match=r"the server cannot be reached or has gone"):
         spend(ledger, table, 0.1)
     monkeypatch.undo()
-    assert ledger.remaining(table).levels == (left,)
+    assert ledger.remaining(table).levels == (remaining,)
     assert [entry.kind for entry in ledger.entries()] == kinds
     assert (ledger.verify().problems, ledger.verify().open) == ((), len(kinds) - 1)
 
@@ -909,17 +970,31 @@ def test_no_psycopg(monkeypatch):
         Ledger("postgresql://localhost/base", KEY)
 
 
+def test_everyone_is_charged_or_nobody(ledger, monkeypatch):
+    """Also if the database says that it has charged fewer than it should, for whatever reason."""
+    table = opened({1: 0.5, 2: 1.0})
+    ledger.register(table, "people")
+    with ledger.books.store.write() as db:
+        session = type(db)
+    charge = session.charge
+    monkeypatch.setattr(session, "charge", lambda db, cohorts, charges: charge(db, cohorts[:1], charges[:1]))
+    with refused(
+        ledger, BudgetError, "^somebody has less left than this release would cost them. Nothing was spent.$"
+    ):
+        spend(ledger, table, 0.1)
+
+
 def test_the_database_itself_refuses_to_overcharge(url, monkeypatch):
     """The last line of defence, if the books were wrong. And whoever keeps such an error does not keep the ledger with it."""
     ledger, table = Ledger(url, KEY), opened({1: 1.0})
     ledger.register(table, "people")
     monkeypatch.setattr(store, "PATIENCE", 0.5)
     with (
-        refused(ledger, LedgerError, "somebody would be charged more than they allow") as told,
+        refused(ledger, LedgerError, "somebody would be charged more than they allow") as refusal,
         ledger.books.store.write() as db,
     ):
         db.run("UPDATE accord_cohort SET spent = allowed + 1")
     with ledger.books.store.write() as again:
         assert [again.charge(np.array([1]), np.array([charge])) for charge in (MICRO + 1, 0, -1)] == [0, 0, 0]
     assert ledger.remaining(table).levels == (1.0,)
-    assert told.value.__traceback__ and db, "both were kept until here"
+    assert refusal.value.__traceback__ and db, "both were kept until here"

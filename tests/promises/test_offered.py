@@ -1,6 +1,8 @@
-"""Every combination that is offered is released, and every other is refused for its reason, before a value is read or anybody is charged.
+"""Every combination that is offered is released, and every other is refused for its reason.
 
-What is offered comes from the code (lab/audit/offered.py). Quick tests take a part of the combinations, spread over all statistics and modifiers; slow ones take all.
+Refusals come before a value is read or anybody is charged. What is offered comes from the code
+(lab/audit/offered.py). Quick tests take a part of the combinations, spread over all statistics and modifiers;
+slow ones take all.
 """
 
 import json
@@ -23,18 +25,23 @@ from engines.test_postgres import at, fill, make
 
 import accord
 from accord.errors import AccordError, QueryError
-from accord.lab.audit import offered
+from accord.lab.audit import examples, offered
+from accord.lab.audit.offered_page import page
 from accord.statistics import Algorithm
 
 PAGE = Path(__file__).parents[2] / "docs" / "offered.md"
-STATISTICS = tuple(offered.QUESTIONS)
+STATISTICS = tuple(examples.QUESTIONS)
 NUMBERS = count()
 
 
 def spread(statistic, every, is_offered, engine="duckdb"):
-    """Every so many-th cell; each statistic starts at another, so that together they go through all mechanisms and modifiers."""
-    found = [c for c in offered.cells(statistic=statistic, engine=engine) if c.offered == is_offered]
-    return found[STATISTICS.index(statistic) % every :: every]
+    """Every so many-th combination.
+
+    Each statistic starts at another, so that together they go through all mechanisms and modifiers.
+    """
+    combinations = offered.combinations(statistic=statistic, engine=engine)
+    of_kind = [c for c in combinations if c.offered == is_offered]
+    return of_kind[STATISTICS.index(statistic) % every :: every]
 
 
 @pytest.fixture
@@ -46,24 +53,24 @@ def books(tmp_path):
 @cache
 def memory(neighbors, modifier, kind):
     """One engine for all examples with the same rows."""
-    return offered.opened(offered.example(offered.Cell(kind, "minimum", neighbors, modifier, "", True, "")))
+    return examples.opened(examples.example(kind, "minimum", neighbors, modifier))
 
 
-def in_memory(cell, shown):
+def in_memory(combination, example):
     """The table of an example as if it had just been opened."""
-    kind = next((name for name in ("regression", "rows") if cell.statistic.startswith(name)), "mean")
-    held = memory(cell.neighbors, cell.modifier, kind)
+    kind = next((name for name in ("regression", "rows") if combination.statistic.startswith(name)), "mean")
+    same_rows = memory(combination.neighbors, combination.modifier, kind)
     return accord.Table(
-        held.reader.engine,
-        held.reader.levels,
-        shown.table.get("user"),
-        held.neighbors,
-        held.level_column,
-        held.reader.roster,
+        same_rows.reader.engine,
+        same_rows.reader.levels,
+        example.table.get("user"),
+        same_rows.neighbors,
+        same_rows.level_column,
+        same_rows.reader.roster,
     )
 
 
-# ---- offered ---------------------------------------------------------------------------------------------------------
+# ---- offered -----------------------------------------------------------------------------------------------
 
 
 def numbers(value):
@@ -86,52 +93,49 @@ def intervals(ends):
     return [ends]
 
 
-def answers(made):
-    """The releases of which one consists."""
-    return list(made.parts)
-
-
-def within(charges, share):
+def bounded_by_share(charges, share):
     return all(
         level == inf or Fraction(repr(charge)) <= Fraction(repr(level)) * share
         for level, charge in charges.items()
     )
 
 
-def holds(cell, made, shown):
+def holds(combination, release, example):
     """What every release promises about itself."""
-    assert answers(made), cell
-    assert all(map(isfinite, numbers(made.value))), cell
-    share = Fraction(repr(shown.share))
-    for one in answers(made):
-        assert one.charges and within(one.charges, share), cell
-        assert cell.mechanism in (one.mechanism, "auto"), cell
-        if isinstance(shown.query, Algorithm):
+    assert release.parts, combination
+    assert all(map(isfinite, numbers(release.value))), combination
+    share = Fraction(repr(example.share))
+    for part in release.parts:
+        assert part.charges and bounded_by_share(part.charges, share), combination
+        assert combination.mechanism in (part.mechanism, "auto"), combination
+        if isinstance(example.query, Algorithm):
             with pytest.raises(QueryError, match="only it can tell its error"):
-                one.interval()
+                part.interval()
             continue
-        assert isfinite(one.rmse) and one.rmse >= 0, cell
-        assert all(low <= high for low, high in intervals(one.interval(0.9))), cell
-    if made.plan.is_workload:
-        assert within(made.charges, share), cell
-    json.dumps(made.receipt())
-    assert str(made)
+        assert isfinite(part.rmse) and part.rmse >= 0, combination
+        assert all(low <= high for low, high in intervals(part.interval(0.9))), combination
+    if release.plan.is_workload:
+        assert bounded_by_share(release.charges, share), combination
+    json.dumps(release.receipt())
+    assert str(release)
 
 
-def releases(cell, table, ledger):
-    shown = offered.example(cell)
-    if shown.ledger == "none":
-        holds(cell, offered.answered(shown, table), shown)
+def releases(combination, table, ledger):
+    example = offered.example_of(combination)
+    if example.ledger == "none":
+        holds(combination, examples.answered(example, table), example)
         return
-    budget = offered.prepared(shown, table, ledger)
+    budget = examples.prepared(example, table, ledger)
     before = spent(ledger)
-    made = offered.answered(shown, table, ledger, budget)
-    holds(cell, made, shown)
-    assert made.booked.entry == ledger.entries()[-1].seq
+    release = examples.answered(example, table, ledger, budget)
+    holds(combination, release, example)
+    assert release.booked.entry == ledger.entries()[-1].seq
     assert ledger.verify().problems == ()
-    assert all(after <= account for (account, _), (_, after) in zip(before, spent(ledger), strict=True)), cell
+    assert all(after <= account for (account, _), (_, after) in zip(before, spent(ledger), strict=True)), (
+        combination
+    )
     booked = {Fraction(entry["charge"]) for entry in ledger.history()[-1]["booked"]}
-    assert booked <= {0, *(Fraction(repr(c)) for c in made.charges.values() if c < inf)}, cell
+    assert booked <= {0, *(Fraction(repr(c)) for c in release.charges.values() if c < inf)}, combination
 
 
 def spent(ledger):
@@ -141,18 +145,18 @@ def spent(ledger):
 
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_what_is_offered_is_released(statistic, books):
-    for cell in spread(statistic, 80, True):
-        releases(cell, in_memory(cell, offered.example(cell)), books())
+    for combination in spread(statistic, 80, True):
+        releases(combination, in_memory(combination, offered.example_of(combination)), books())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_all_that_is_offered_is_released(statistic, books):
-    for cell in spread(statistic, 1, True):
-        releases(cell, in_memory(cell, offered.example(cell)), books())
+    for combination in spread(statistic, 1, True):
+        releases(combination, in_memory(combination, offered.example_of(combination)), books())
 
 
-# ---- other engines ---------------------------------------------------------------------------------------------------
+# ---- other engines -----------------------------------------------------------------------------------------
 
 
 def parquet(columns, folder):
@@ -168,37 +172,37 @@ def relation(columns, folder):
 @pytest.mark.parametrize(("engine", "form"), [("duckdb file", parquet), ("duckdb relation", relation)])
 def test_files_and_relations(engine, form, books, tmp_path):
     for statistic in STATISTICS:
-        for cell in spread(statistic, 180, True, engine):
-            shown = offered.example(cell)
-            releases(cell, offered.opened(shown, form(shown.columns, tmp_path)), books())
+        for combination in spread(statistic, 180, True, engine):
+            example = offered.example_of(combination)
+            releases(combination, examples.opened(example, form(example.columns, tmp_path)), books())
 
 
 def elsewhere(engine, every, opened, books):
     """A part of what an engine offers, and one refusal of each kind that it has to itself."""
     reasons = set()
     for statistic in STATISTICS:
-        for cell in spread(statistic, every, True, engine):
-            releases(cell, opened(offered.example(cell)), books())
-        for cell in offered.cells(statistic=statistic, engine=engine):
-            here = replace(cell, engine="duckdb", offered=True, reason="")
-            if not cell.offered and cell.reason not in reasons and here in on_duckdb(statistic):
-                reasons.add(cell.reason)
-                refuses(cell, opened(offered.example(cell)), books())
+        for combination in spread(statistic, every, True, engine):
+            releases(combination, opened(offered.example_of(combination)), books())
+        for combination in offered.combinations(statistic=statistic, engine=engine):
+            here = replace(combination, engine="duckdb", offered=True, reason="")
+            if not combination.offered and combination.reason not in reasons and here in on_duckdb(statistic):
+                reasons.add(combination.reason)
+                refuses(combination, opened(offered.example_of(combination)), books())
     assert len(reasons) == 2
 
 
 @cache
 def on_duckdb(statistic):
-    return set(offered.cells(statistic=statistic, engine="duckdb"))
+    return set(offered.combinations(statistic=statistic, engine="duckdb"))
 
 
 @pytest.mark.postgres
 def test_postgresql(postgres_url, books):
     kinds = {"i": "bigint", "f": "double precision"}
 
-    def opened(shown):
+    def opened(example):
         name = f"t{next(NUMBERS)}"
-        arrays = {c: np.asarray(values) for c, values in shown.columns.items()}
+        arrays = {c: np.asarray(values) for c, values in example.columns.items()}
         types = {c: (kinds.get(values.dtype.kind, "text"), None) for c, values in arrays.items()}
         make(postgres_url, name, types)
         fill(
@@ -207,7 +211,7 @@ def test_postgresql(postgres_url, books):
             types,
             list(zip(*(values.tolist() for values in arrays.values()), strict=True)),
         )
-        return offered.opened(shown, at(postgres_url, name))
+        return examples.opened(example, at(postgres_url, name))
 
     elsewhere("postgresql", 60, opened, books)
 
@@ -216,13 +220,13 @@ def test_postgresql(postgres_url, books):
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore")
 def test_spark(session, books):
-    def opened(shown):
-        return offered.opened(shown, session.createDataFrame(pd.DataFrame(shown.columns)))
+    def opened(example):
+        return examples.opened(example, session.createDataFrame(pd.DataFrame(example.columns)))
 
     elsewhere("spark", 120, opened, books)
 
 
-# ---- refused ---------------------------------------------------------------------------------------------------------
+# ---- refused -----------------------------------------------------------------------------------------------
 
 
 class Watched:
@@ -256,38 +260,38 @@ def watched(table, private):
     return accord.Table(engine, reader.levels, table.user, table.neighbors, table.level_column, reader.roster)
 
 
-def refuses(cell, table, ledger):
+def refuses(combination, table, ledger):
     """For its reason, with nothing read and nothing charged."""
-    shown = offered.example(cell)
-    people = watched(table, shown.private)
+    example = offered.example_of(combination)
+    people = watched(table, example.private)
     budget = None
-    if shown.ledger != "none" and cell.neighbors == "replace":
-        budget = offered.prepared(shown, table, ledger)
+    if example.ledger != "none" and combination.neighbors == "replace":
+        budget = examples.prepared(example, table, ledger)
     people.spec()
     before = ledger.entries(), ledger.accounts()
     with pytest.raises(AccordError) as refusal:
         if budget is None:
-            offered.released(shown, people, ledger)
+            examples.released(example, people, ledger)
         else:
-            offered.answered(shown, people, ledger, budget)
-    assert cell.reason in str(refusal.value), cell
-    assert people.reader.engine.read == [], cell
-    assert (ledger.entries(), ledger.accounts()) == before, cell
+            examples.answered(example, people, ledger, budget)
+    assert combination.reason in str(refusal.value), combination
+    assert people.reader.engine.read == [], combination
+    assert (ledger.entries(), ledger.accounts()) == before, combination
 
 
-def refused(cells, books):
+def refused(combinations, books):
     ledger = books()
-    for cell in cells:
+    for combination in combinations:
         try:
-            shown = offered.example(cell)
+            example = offered.example_of(combination)
         except QueryError as unknown:
-            assert str(unknown) == cell.reason
-            asked = offered.MODIFIERS[cell.modifier].of or {"mechanism": cell.mechanism}
+            assert str(unknown) == combination.reason
+            asked = examples.MODIFIERS[combination.modifier].of or {"mechanism": combination.mechanism}
             with pytest.raises(TypeError, match="unexpected keyword"):
-                signature(offered.function_of(cell.statistic)).bind_partial(**asked)
+                signature(examples.function_of(combination.statistic)).bind_partial(**asked)
             continue
-        needs_its_own = shown.ledger != "none" and cell.neighbors == "replace"
-        refuses(cell, in_memory(cell, shown), books() if needs_its_own else ledger)
+        needs_its_own = example.ledger != "none" and combination.neighbors == "replace"
+        refuses(combination, in_memory(combination, example), books() if needs_its_own else ledger)
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
@@ -303,23 +307,23 @@ def test_all_that_is_refused_costs_nothing(statistic, books):
 
 def test_a_reading_would_be_seen():
     """The watch is no good if nothing moves it."""
-    for cell in offered.cells(
+    for combination in offered.combinations(
         mechanism="minimum", neighbors="replace", modifier="many rows", engine="duckdb"
     ):
-        if cell.offered:
-            shown = offered.example(cell)
-            table = watched(in_memory(cell, shown), ("x", "z", "g", "m"))
+        if combination.offered:
+            example = offered.example_of(combination)
+            table = watched(in_memory(combination, example), ("x", "z", "g", "m"))
             table.spec()
             assert table.reader.engine.read == []
-            offered.answered(shown, table)
-            assert table.reader.engine.read or shown.query.columns == (), cell
+            examples.answered(example, table)
+            assert table.reader.engine.read or example.query.columns == (), combination
 
 
-# ---- the matrix ------------------------------------------------------------------------------------------------------
+# ---- the matrix --------------------------------------------------------------------------------------------
 
 
 def test_the_page_is_what_the_code_says():
-    assert PAGE.read_text(encoding="utf-8") == offered.page()
+    assert PAGE.read_text(encoding="utf-8") == page()
 
 
 def test_every_question_and_mechanism_is_in_the_matrix():
@@ -327,17 +331,18 @@ def test_every_question_and_mechanism_is_in_the_matrix():
     asking = {
         f.__name__
         for f in functions
-        if getattr(f, "__annotations__", {}).get("return") in ("Query", "Workload")
+        if str(getattr(f, "__annotations__", {}).get("return")).split("[")[0] in ("Query", "Workload")
     }
     asked = {name for name in asking if any(name in statistic.split(" ")[0] for statistic in STATISTICS)}
     assert asked == asking >= {"mean", "regression", "workload"}
-    assert {m.name for m in accord.mechanisms.ALL} | {"auto"} == set(offered.MECHANISMS)
-    for mechanism in offered.MECHANISMS:
+    assert {m.name for m in accord.mechanisms.ALL} | {"auto"} == set(examples.MECHANISMS)
+    for mechanism in examples.MECHANISMS:
         assert any(
-            cell.offered for cell in offered.cells(mechanism=mechanism, modifier="none", engine="duckdb")
+            combination.offered
+            for combination in offered.combinations(mechanism=mechanism, modifier="none", engine="duckdb")
         )
 
 
 def test_an_unknown_name_is_refused():
     with pytest.raises(AccordError, match="there is no engine 'duckbd': did you mean 'duckdb'"):
-        list(offered.cells(engine="duckbd"))
+        list(offered.combinations(engine="duckbd"))

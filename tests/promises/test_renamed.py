@@ -1,7 +1,8 @@
-"""Everything renamed to everything: whatever columns are called, accord's own names included, the integers behind every answer are the same.
+"""Everything renamed to everything: whatever columns are called, every answer has the same integers.
 
-Every table here has a column of every awkward name, filled with numbers that would show if they were read; the columns that are asked about take these
-names in turn. A name that means two things once made an engine read a level for the chance by which somebody is kept.
+accord's own names are included. Every table here has a column of every awkward name, filled with numbers that
+would show if they were read; the columns that are asked about take these names in turn. A name that means two
+things once made an engine read a level for the chance by which somebody is kept.
 """
 
 import duckdb
@@ -13,7 +14,7 @@ from engines.test_postgres import at, fill, make
 from strategies import HOSTILE
 
 import accord
-from accord.lab.audit.laws import Words
+from accord.lab.audit.release_laws import FixedWords
 from accord.ledger import charging
 
 NAMES = tuple({name.lower(): name for name in HOSTILE if len(name) < 50}.values())
@@ -24,10 +25,10 @@ PEOPLE = 140
 
 
 def columns(names):
-    """A table in which the roles have these names, beside decoys of all others."""
+    """A table in which the roles have these names, with decoys of all others."""
     row = np.arange(2 * PEOPLE)
     who = row // 2
-    held = {
+    values = {
         "id": who.astype(np.int64),
         "e": (who // 2 + 1) / 100 + row % 2,
         "x": (row * 37 % 101).astype(np.float64),
@@ -36,7 +37,7 @@ def columns(names):
         "m": (row % 5).astype(np.float64),
     }
     table = {name: np.full(row.size, DECOY) for name in NAMES}
-    return {**table, **{names[role]: held[role] for role in ROLES}}
+    return {**table, **{names[role]: values[role] for role in ROLES}}
 
 
 def rotations(count):
@@ -84,7 +85,7 @@ def seen(table, names, only=None):
         plan = table.plan(query, "sample") if name == "regression" and table.reader.lends else None
         if plan is not None and plan.keeps_rows:
             chances = plan.calibration.keep
-            words = Words(np.full(PEOPLE, int(np.sort(chances)[chances.size // 2]), dtype=np.uint64))
+            words = FixedWords(np.full(PEOPLE, int(np.sort(chances)[chances.size // 2]), dtype=np.uint64))
             (summary,) = table.reader.summaries(plan.query, thinning=(chances, words))
             result["kept"] = list(summary.rows())
     return result
@@ -135,13 +136,13 @@ def test_what_a_ledger_says_is_left_person_by_person(tmp_path):
         query = questions(names)["regression"]
         half.release(accord.mean(names["x"], (0, 100)), "proportional", share=0.5, ledger=ledger)
         plan = accord.plan(ledger.remaining(table), query, "sample", 0.5, t=0.2)
-        left = charging.reserve(ledger.books, table, plan).remaining
-        assert left.by_person is not None
-        words = Words(np.full(PEOPLE, 2**62, dtype=np.uint64))
-        (summary,) = table.reader.summaries(plan.query, left, thinning=(plan.calibration.keep, words))
-        found = list(summary.rows())
-        right = right or found
-        assert found == right and 0 < sum(row[-1] for row in found) < PEOPLE
+        remaining = charging.reserve(ledger.books, table, plan).remaining
+        assert remaining.by_person is not None
+        words = FixedWords(np.full(PEOPLE, 2**62, dtype=np.uint64))
+        (summary,) = table.reader.summaries(plan.query, remaining, thinning=(plan.calibration.keep, words))
+        sums = list(summary.rows())
+        right = right or sums
+        assert sums == right and 0 < sum(row[-1] for row in sums) < PEOPLE
 
 
 @pytest.mark.postgres

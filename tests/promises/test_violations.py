@@ -1,4 +1,4 @@
-"""Ways in which somebody once lost more than they were promised. Each of these tests failed before it was mended."""
+"""How somebody once lost more than they were promised: each test failed before that was mended."""
 
 import datetime
 import re
@@ -20,30 +20,33 @@ import pytest
 
 import accord
 from accord import sampling
-from accord.errors import AccordError, LedgerError, PrivacyWarning, QueryError, SourceError, SpecError
-from accord.lab.audit.agreement import integers
-from accord.lab.audit.laws import Words
-from accord.lab.audit.running import Recorded
+from accord.errors import AccordError, AccordWarning, LedgerError, QueryError, SourceError, SpecError
+from accord.lab.audit.program_runs import ProgramNoise
+from accord.lab.audit.reference_comparison import integers
+from accord.lab.audit.release_laws import FixedWords
 from accord.ledger import charging
-from accord.sampling import asked
+from accord.sampling import algorithm_query
 
 INCOME = (0, 100)
 
 
-# ---- who is kept at random ---------------------------------------------------------------------------------------------------
+# ---- who is kept at random ---------------------------------------------------------------------------------
 
 
 def kept_rows(table, word):
     """Whose rows an algorithm gets, where everyone has this random word."""
-    query = asked(lambda rows, epsilon: 0, table, ["x"], "numpy")
+    query = algorithm_query(lambda rows, epsilon: 0, table, ["x"], "numpy")
     plan = accord.plan(table.spec(), query, "sample", t="max")
-    words = Words(np.full(table.spec().total, word, dtype=np.uint64))
+    words = FixedWords(np.full(table.spec().total, word, dtype=np.uint64))
     return sorted(table.reader.rows(query, None, plan.calibration.keep, words)[:, 0].tolist()), plan
 
 
 @pytest.mark.parametrize("people", [40, 80, 400])
 def test_with_user_everyone_is_kept_by_the_chance_of_their_own_level(people):
-    """With more than 64 levels the chance was written into a column that had the level already, and the level was taken for the chance."""
+    """With more than 64 levels, the level was taken for the chance.
+
+    The chance was written into a column that had the level already.
+    """
     levels = (np.arange(people) + 1) / 1000
     table = accord.table(
         {"id": np.arange(people), "x": np.arange(float(people)), "e": levels}, epsilon="e", user="id"
@@ -57,7 +60,10 @@ def test_with_user_everyone_is_kept_by_the_chance_of_their_own_level(people):
 
 
 def test_a_regression_by_sample_keeps_people_by_their_chance():
-    """The same for Summaries: a person who is hardly ever kept does not move the answer when all random words are as large as can be."""
+    """The same for Summaries.
+
+    Who is hardly ever kept does not move the answer when all random words are as large as can be.
+    """
     n = 90
     columns = {
         "id": np.arange(n),
@@ -68,7 +74,7 @@ def test_a_regression_by_sample_keeps_people_by_their_chance():
     query = accord.regression("y", ["x"], bounds={"y": (0, 1), "x": (0, 1)})
     table = accord.table(columns, epsilon="e", user="id")
     plan = table.plan(query, "sample", t="max")
-    words = Words(np.full(n, 2**63 - 1, dtype=np.uint64))
+    words = FixedWords(np.full(n, 2**63 - 1, dtype=np.uint64))
     (summary,) = table.reader.summaries(query, thinning=(plan.calibration.keep, words))
     assert list(summary.rows())[:-1] == [[0] * 5] * (n - 1) and list(summary.rows())[-1][-1] == 1
 
@@ -84,22 +90,26 @@ def test_who_has_less_left_in_another_table_is_kept_by_what_they_have_left(tmp_p
     ledger.register(table, "people")
     ledger.register(strict, "strict")
     line = accord.regression("x", ["x2"], bounds={"x": (0, n), "x2": (0, n)})
-    for query in (asked(lambda rows, e: 0, table, ["x"], "numpy"), line):
+    for query in (algorithm_query(lambda rows, e: 0, table, ["x"], "numpy"), line):
         plan = accord.plan(ledger.remaining(table), query, "sample", 0.1, t="max")
         assert plan.spec.levels[0] <= 0.1
-        left = charging.reserve(ledger.books, table, plan).remaining
+        remaining = charging.reserve(ledger.books, table, plan).remaining
         chance = int(plan.calibration.keep[0])
         for word, there in ((chance - 1, 1), (chance, 0), (2**63 - 1, 0)):
-            words = Words(np.full(n, word, dtype=np.uint64))
+            words = FixedWords(np.full(n, word, dtype=np.uint64))
             if query is line:
-                (summary,) = table.reader.summaries(query, left, thinning=(plan.calibration.keep, words))
+                (summary,) = table.reader.summaries(query, remaining, thinning=(plan.calibration.keep, words))
                 kept = next(summary.rows())[-1]
             else:
-                kept = table.reader.rows(query, left, plan.calibration.keep, words)[:, 0].tolist().count(0.0)
+                kept = (
+                    table.reader.rows(query, remaining, plan.calibration.keep, words)[:, 0]
+                    .tolist()
+                    .count(0.0)
+                )
             assert kept == there
 
 
-# ---- who lacks a value -------------------------------------------------------------------------------------------------------
+# ---- who lacks a value -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ask", [accord.mean, accord.sum, accord.median, accord.min, accord.max])
@@ -150,7 +160,7 @@ def test_the_mean_of_a_public_group_leaves_out_who_lacks_a_value():
     assert [row["value"] for row in table.release(query).value] == [20.0, 90.0]
 
 
-# ---- conversions that could fail ---------------------------------------------------------------------------------------------
+# ---- conversions that could fail ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", ["numpy", "pandas", "arrow"])
@@ -192,7 +202,7 @@ def test_text_among_numbers_is_missing():
 
 
 def test_a_sum_with_a_condition_keeps_its_declared_bounds():
-    """The bounds were widened to 0, by which an engine's integers could overflow, and the lower bound was lost."""
+    """They were widened to 0, by which an engine's integers could overflow, and the lower one was lost."""
     query = accord.sum("x", (1, 10.5), where="k = 1")
     table = accord.table({"x": np.full(7, 0.2), "k": np.full(7, 1), "e": np.full(7, inf)}, epsilon="e")
     release = table.release(query)
@@ -213,7 +223,7 @@ def test_a_sum_with_a_condition_is_the_sum_of_its_members(bounds, mechanism):
     assert table.release(query, mechanism).value == pytest.approx(x[k == 1].sum(), abs=0.02 * 50)
 
 
-# ---- kinds of columns --------------------------------------------------------------------------------------------------------
+# ---- kinds of columns --------------------------------------------------------------------------------------
 
 
 def kind_of(source):
@@ -236,7 +246,7 @@ def test_one_missing_value_does_not_change_what_kind_a_column_is():
 
 @pytest.mark.parametrize("make", [np.array, list, pd.Series, np.ma.array], ids=lambda make: make.__name__)
 def test_a_missing_boolean_moves_nobody_else(make):
-    """Whatever is asked of a column of true and false, it is refused or answered alike when somebody's value is missing."""
+    """Whatever is asked of true and false is refused or answered alike when somebody's value is missing."""
     questions = [
         accord.count("b = TRUE"),
         accord.count("b = 'True'"),
@@ -270,7 +280,7 @@ def test_the_last_person_of_a_list_takes_no_kind_along():
             table.release(accord.mean("v", (0, 1)), "minimum")
 
 
-# ---- levels ------------------------------------------------------------------------------------------------------------------
+# ---- levels ------------------------------------------------------------------------------------------------
 
 JUST_BELOW = "0.29999999999999999999"
 
@@ -324,7 +334,7 @@ def test_no_declared_level_is_rounded_up(tmp_path):
     assert dict(plan.charges) == {1.0: 0.299999}
 
 
-# ---- people ------------------------------------------------------------------------------------------------------------------
+# ---- people ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ids", [["7", " 7"], ["7", "7.0"], ["é", "e\u0301"], ["a", "a\t"], ["\ufeffa", "a"]])
@@ -353,7 +363,7 @@ def test_a_buffer_that_changes_is_noticed(tmp_path):
         table.release(accord.mean("x", (0, 4)), "proportional", share=0.5, ledger=ledger)
 
 
-# ---- other people's connections ----------------------------------------------------------------------------------------------
+# ---- other people's connections ----------------------------------------------------------------------------
 
 MACROS = (
     "floor(x) AS 500.0",
@@ -417,27 +427,30 @@ def test_the_example_with_opendp_bears_a_missing_income():
         assert isinstance(release.value, float) and np.isfinite(release.value)
 
 
-# ---- found by a hostile reader -------------------------------------------------------------------------------------------------
+# ---- found by a hostile reader -----------------------------------------------------------------------------
 
 
 def fitted(x, y):
     """What a regression of scikit-learn's kind is made of, with the noise recorded."""
     from accord.sklearn import LinearRegression
 
-    tap = Recorded(0, 0)
+    noise = ProgramNoise(0, 0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+        warnings.simplefilter("ignore", AccordWarning)  # levels of 900, and a second fit
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(import_module("accord.release.release"), "SECURE", tap)
+            patch.setattr(import_module("accord.release.release"), "SECURE", noise)
             LinearRegression(bounds=((0, 1), (0, 1)), epsilon=900.0, mechanism="minimum").fit(x, y)
-    return tap.draws
+    return noise.draws
 
 
 @pytest.mark.parametrize(
     "odd", ["x", 1j, np.timedelta64(1, "D"), [1, 2], b"\xff", None, nan, 10**400, np.complex128(1j)]
 )
 def test_nobodys_value_changes_what_others_count_for_in_sklearn(odd):
-    """NumPy gave a list one type by its values: beside one text, everybody else's True was text as well, and counted as missing."""
+    """NumPy gave a list one type by its values.
+
+    With one text in it, everybody else's True was text as well, and counted as missing.
+    """
     n = 50
     x = [[k % 2 == 0] for k in range(n)]
     with warnings.catch_warnings():
@@ -522,7 +535,7 @@ def test_nothing_is_said_about_a_number_that_is_too_large():
         accord.table({"x": hidden}, epsilon=1.0).release(accord.mean("x", (0, 4)), "minimum")
 
 
-# ---- what is public is refused before anybody is charged; what cannot be told is not told ----------------------------
+# ---- what is public is refused before anybody is charged; what cannot be told is not told ------------------
 
 
 @pytest.mark.parametrize(
@@ -550,20 +563,23 @@ def test_a_receipt_of_an_algorithm_says_who_a_person_is():
 @pytest.mark.parametrize("ask", [accord.median, accord.min, accord.max])
 @pytest.mark.parametrize("part", [{"by": "g", "keys": ["big", "small", "nobody"]}, {"where": "g = 'small'"}])
 def test_a_quantile_of_a_private_part_does_not_claim_to_know_how_many_are_there(ask, part):
-    """A median of ten people among a thousand had a 95 % interval of percentiles 43 … 57, which held 2 times in 200."""
+    """A median of ten people among a thousand had a 95 % interval that held 2 times in 200.
+
+    It was of percentiles 43 … 57.
+    """
     data = {
         "x": np.r_[np.linspace(0, 1000, 990), np.ones(10)],
         "g": ["big"] * 990 + ["small"] * 10,
         "e": np.ones(1000),
     }
-    made = accord.table(data, epsilon="e").release(ask("x", bounds=(0, 1000), step=1, **part), "rank")
-    found = made.interval(0.95)
-    assert (found["small"] if "by" in part else found) == (0.0, 100.0)
+    release = accord.table(data, epsilon="e").release(ask("x", bounds=(0, 1000), step=1, **part), "rank")
+    interval = release.interval(0.95)
+    assert (interval["small"] if "by" in part else interval) == (0.0, 100.0)
     if "by" in part:
-        assert found["nobody"] == (0.0, 100.0) and found["big"][1] - found["big"][0] < 30
-        assert [row["few"] for row in made.value] == [False, True, True]
-        assert made.value[0]["rmse"] < made.value[1]["rmse"]
-    assert any("how many it is about is private" in text for text in made.receipt()["assumptions"])
+        assert interval["nobody"] == (0.0, 100.0) and interval["big"][1] - interval["big"][0] < 30
+        assert [row["few"] for row in release.value] == [False, True, True]
+        assert release.value[0]["rmse"] < release.value[1]["rmse"]
+    assert any("how many it is about is private" in text for text in release.receipt()["assumptions"])
 
 
 def test_a_ledger_is_no_name_of_a_file():

@@ -46,6 +46,6 @@ def test_all_of_it_in_proportion_to_the_size_would_not_hold(outcomes):
     """As it was: sampling error and noise both divided by the size."""
     held = 0
     for off, _, _, plan in outcomes:
-        spread = plan.prediction.law.spread
+        spread = plan.prediction.error_model.spread
         held += abs(off) <= half_width(spread.sampling, spread.laplace, 0.05) / (4 * SHARES[0])
     assert held < HELD

@@ -179,6 +179,52 @@ def test_the_coin_is_exact(monkeypatch, a, b):
     assert float(shown) == pytest.approx(exp(-a / b), rel=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("asked", "draw"),
+    [
+        # ⌊(u + t·v)/s⌋ at the scale t/s = 7/2, with a sign
+        ("u=5 keep=1 more=0 sign=0", 2),
+        ("u=5 keep=1 more=0 sign=1", -2),
+        ("u=3 keep=1 more=1 more=1 more=0 sign=0", 8),
+        ("u=3 keep=1 more=1 more=1 more=0 sign=1", -8),
+        # u is drawn again where its coin says so, before anything else is
+        ("u=6 keep=0 u=5 keep=0 u=4 keep=1 more=0 sign=0", 2),
+        # 0 is kept with one sign and drawn again with the other, all of it
+        ("u=1 keep=1 more=0 sign=0", 0),
+        ("u=1 keep=1 more=0 sign=1 u=2 keep=1 more=0 sign=1", -1),
+    ],
+)
+def test_a_draw_is_made_of_its_parts(monkeypatch, asked, draw):
+    """What is asked of uniform numbers and coins, in this order, and nothing else: 2. to 4. of the module's argument."""
+    parts = [part.split("=") for part in asked.split()]
+
+    def answer(name):
+        expected, value = parts.pop(0)
+        assert name == expected
+        return int(value)
+
+    def below(n):
+        assert n == 7
+        below.u = answer("u")
+        return below.u
+
+    def coin(a, b):
+        if (a, b) == (1, 1):
+            return bool(answer("more"))
+        assert (a, b) == (below.u, 7)
+        return bool(answer("keep"))
+
+    def bits(n):
+        assert n == 1
+        return answer("sign")
+
+    monkeypatch.setattr(noise.secrets, "randbelow", below)
+    monkeypatch.setattr(noise.secrets, "randbits", bits)
+    monkeypatch.setattr(noise, "exp_coin", coin)
+    assert noise.SECURE.laplace(Fraction(7, 2)) == draw
+    assert parts == []
+
+
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(-1, 10**9), 0, -3])
 def test_a_scale_is_positive(scale):
     with pytest.raises(ValueError, match=r"^the scale of a Laplace noise is positive$"):

@@ -20,7 +20,8 @@ from accord.people.summary import Summary
 N, DATASETS = 1001, 60
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 ANYWHERE = "may land anywhere in the bounds"
-NORMAL, WHOLE = accord.median("x", bounds=(-5, 5)), accord.median("x", bounds=(1, 1000), step=1)
+NORMAL = accord.median("x", bounds=(-5, 5), missing="none")
+WHOLE = accord.median("x", bounds=(1, 1000), step=1, missing="none")
 
 
 def two(low, high, share):
@@ -174,6 +175,10 @@ def test_the_plan_sees_that_one_level_for_all_does_where_levels_are_close():
 def test_bounds_a_thousand_times_too_wide_do_not_break_the_prediction(levels, mechanism):
     """A prediction is about ranks, whatever the values are: here it must be an upper bound, since a step holds many people."""
     name = f"wide {levels}"
-    SETTINGS[name] = two(*levels, 0.1), normal, accord.median("x", bounds=(-5_000, 5_000), step=0.1)
+    SETTINGS[name] = (
+        two(*levels, 0.1),
+        normal,
+        accord.median("x", bounds=(-5_000, 5_000), step=0.1, missing="none"),
+    )
     _, percentile, predicted, _ = measured(name, mechanism)
     assert percentile <= 1.05 * predicted

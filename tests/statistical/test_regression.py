@@ -203,7 +203,8 @@ def test_the_interval_holds_most_predictions():
     truth, plan = predictions(noiseless(columns, QUERY), design), table.plan(QUERY, "affine")
     summary, held = table.reader.summary(QUERY), []
     for _ in range(60):
-        made = accord.Release(plan, answer(plan, [summary], SECURE)[0], None)
+        value, released = answer(plan, [summary], SECURE)
+        made = accord.Release(plan, value, None, released)
         low, high = made.interval(0.95)
         assert low == -high < 0
         held.append(np.mean(np.abs(predictions(made.value, design) - truth) <= high))

@@ -8,7 +8,7 @@ with values there, while groups differ in their levels. An interval holds if it 
 
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, exp, inf
+from math import ceil, exp, inf, log
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from accord.people.summary import Summary
 from accord.relation import ADD_REMOVE, REPLACE
 from accord.release import Release
 from accord.release.answer import answer
-from accord.statistics.quantile import spending
+from accord.statistics.ranks import spending
 
 ALPHA, RUNS = 1e-9, 300
 GRID, POINTS = {"bounds": (0, 1000), "step": 1}, 1001
@@ -147,7 +147,7 @@ def test_the_old_interval_would_be_found_out():
     plan = planned(people, "median", "rank", "replace", **BY)
     # nine tenths of half the charge under add-remove choose as well as 0.9 under replace
     alike = accord.Spec.from_groups({0.9: people.spec.total // len(SIZES)})
-    old = accord.plan(alike, ASKED["median"](), "rank").prediction.law
+    old = accord.plan(alike, ASKED["median"](missing="none"), "rank").prediction.error_model
     parts = [(k,) for k in range(len(SIZES))]
     held = coverage(plan, people, parts, [*SIZES], lambda made, k: old.interval(0.0, (), 0.95, 1.0))
     assert not is_covered(held[2]) and not is_covered(held[3])
@@ -202,7 +202,7 @@ def test_the_error_for_the_planned_size_is_the_planned_error(asked, name, neighb
     if name == "sample" and asked in ("min", "max"):
         return
     plan = planned(people, asked, name, neighbors, **of)
-    charges, by_size = plan.calibration.charges / MICRO, plan.prediction.law
+    charges, by_size = plan.calibration.charges / MICRO, plan.prediction.error_model
     groups = len(SIZES) if "by" in of else 1
     counts = -(-plan.spec.people // groups)
     if name == "sample":
@@ -276,7 +276,36 @@ def test_the_size_is_underestimated_as_often_as_it_says():
 
 def _known(by_size, weight, alpha):
     """Whether the weight that there is at least is positive, as an interval without noise of the choice tells."""
-    return replace(by_size, choices=(0.0,)).ends(weight, alpha) != [(0.0, 100.0)]
+    return replace(by_size, choice_scales=(0.0,)).ends(weight, alpha) != [(0.0, 100.0)]
+
+
+THREE = (Fraction(1, 20), Fraction(1, 2), Fraction(4, 5))
+
+
+@pytest.mark.parametrize("heaviest", [0.25, 1.0, 4.0])
+def test_every_end_is_where_the_three_steps_put_it(heaviest):
+    """Size, choice and sampling, as the module writes them: an end solves M·KL(…) = ln(2J/α₃)."""
+    evenness, scales, size_scale, points, alpha, noisy = 0.5, (3.0, 4.0, 5.0), 6.0, 1001, 0.05, 4_000.0
+    by_size = BySize(THREE, scales, size_scale, points, heaviest, evenness, 1.0)
+    weight = noisy - size_scale * log(1 / (alpha / 2)) + size_scale * log(1 + exp(-1e-6 / size_scale))
+
+    def surprise(q, p, scale):
+        x = p + scale * log(3 * points / (alpha / 4)) / weight
+        t = (x - evenness * q) / (1 - evenness)
+        return weight / heaviest * (t * log(t / q) + (1 - t) * log((1 - t) / (1 - q)))
+
+    expected = pytest.approx(log(2 * 3 / (alpha / 4)))
+    ends = by_size.ends(noisy, alpha)
+    for p, scale, (low, high) in zip(map(float, THREE), scales, ends, strict=True):
+        assert surprise(high / 100, p, scale) == expected
+        assert surprise(1 - low / 100, 1 - p, scale) == expected
+
+
+def test_nothing_is_known_where_the_weight_may_be_0():
+    by_size = BySize(THREE, (3.0, 4.0, 5.0), 6.0, 1001, 1.0, 0.5, 1.0)
+    taken_off = -by_size.lower_bound(0.0, 0.025)
+    assert by_size.lower_bound(taken_off, 0.025) == 0
+    assert by_size.ends(taken_off, 0.05) == [(0.0, 100.0)] * 3
 
 
 def test_spending_adds_up():
@@ -290,3 +319,9 @@ def test_spending_adds_up():
         assert sum(2 * m / b for m, b in zip(moves, where.choices, strict=True)) + 1 / where.size == 1
         assert sum(2 / b for b in where.choices) <= 1 and 1 / where.size >= Fraction(1, 10)
         assert sum(2 / b for b in spending(ps, REPLACE, False).choices) == 1
+        # three draws of each quantile, for an interval in values, cost as much as one
+        assert spending(ps, REPLACE, False, 3) == spending(ps, REPLACE, False).times(3)
+        there, where = spending(ps, ADD_REMOVE, True, 3), spending(ps, REPLACE, True, 3)
+        assert sum(3 * 2 * m / b for m, b in zip(moves, there.choices, strict=True)) + 1 / there.size == 1
+        assert sum(3 * 2 * m / b for m, b in zip(moves, where.choices, strict=True)) + 1 / where.size == 1
+        assert sum(3 * 2 / b for b in where.choices) <= 1

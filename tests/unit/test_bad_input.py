@@ -36,22 +36,24 @@ def exact(values, query):
 
 
 @pytest.mark.parametrize(
-    ("values", "mean"),
+    ("values", "mean", "with_middle"),
     [
-        ([10.0, 20.0, 60.0], 30.0),
-        ([-5.0, 200.0], 50.0),  # clipped
-        ([0.0, None], 25.0),  # missing counts as the middle
-        ([0.0, nan], 25.0),
-        ([0.0, inf, -inf, None], 37.5),
-        ([None, None], 50.0),
-        ([7.0], 7.0),
+        ([10.0, 20.0, 60.0], 30.0, 30.0),
+        ([-5.0, 200.0], 50.0, 50.0),  # clipped
+        ([0.0, None], 0.0, 25.0),
+        ([80.0, nan], 80.0, 65.0),
+        ([20.0, inf, -inf, None], 20.0, 42.5),
+        ([None, None], 50.0, 50.0),  # nobody has a value: the middle of what is possible
+        ([7.0], 7.0, 7.0),
     ],
 )
-def test_when_everyone_is_public_the_answer_is_the_plain_clipped_mean(values, mean):
-    assert exact(pa.array(values, pa.float64()), MEAN) == mean
-    assert exact(pa.array(values, pa.float64()), accord.sum("v", bounds=(0, 100), step=1)) == mean * len(
-        values
-    )
+def test_when_everyone_is_public_the_answer_is_the_plain_clipped_mean(values, mean, with_middle):
+    """Of those who have a value, or of all, if the others count as the middle; a sum counts them as 0."""
+    column, has_value = pa.array(values, pa.float64()), [v is not None and isfinite(v) for v in values]
+    assert exact(column, MEAN) == mean
+    assert exact(column, accord.sum("v", bounds=(0, 100), step=1)) == mean * sum(has_value)
+    middle = accord.mean("v", bounds=(0, 100), step=1, missing="middle")
+    assert exact(column, middle) == with_middle
 
 
 def test_a_public_release_charges_nobody_a_finite_level_and_has_no_error_about_these_people():
@@ -92,7 +94,9 @@ QUERIES = {
     "bounds=(1, 1) are equal. " + BOUNDS_RULE: lambda: accord.sum("v", bounds=(1, 1)),
     "a bound is inf. It must be a finite number.": lambda: accord.mean("v", bounds=(0, inf)),
     "a bound is nan. It must be a finite number.": lambda: accord.mean("v", bounds=(nan, 1)),
-    "a bound is 'low'. It must be a finite number.": lambda: accord.mean("v", bounds=("low", "high")),
+    "a bound is 'low'. A text is a date such as '2026-01-31', or a moment such as '2026-01-31 12:00:00', without a time zone; a number has no quotes.": lambda: (
+        accord.mean("v", bounds=("low", "high"))
+    ),
     "bounds= of mean('v') is not a pair. Give public bounds (low, high), such as bounds=(0, 200_000).": lambda: (
         accord.mean("v", bounds=3)
     ),
@@ -108,7 +112,7 @@ QUERIES = {
     "column 'v' holds text; a mean needs numbers. Choose another column, or count with accord.histogram(…, categories=…).": (
         lambda: people(v=["a", "b", "c"]).plan(MEAN)
     ),
-    "column 'v' holds dates; a histogram needs numbers. Choose another column, or count with accord.histogram(…, categories=…).": (
+    "column 'v' holds dates; a histogram needs numbers. Give edges that are dates, such as '2026-01-31'.": (
         lambda: people(v=[date(2020, 1, 1)] * 3).release(accord.histogram("v", [0, 1, 2]))
     ),
     "column 'v' holds neither numbers nor text; a sum needs numbers. Choose another column, or count with accord.histogram(…, categories=…).": (
@@ -276,10 +280,10 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("what", ODD)
-def test_odd_arguments_are_refused_by_accord_itself(what):
+@pytest.mark.parametrize("case", ODD)
+def test_odd_arguments_are_refused_by_accord_itself(case):
     with pytest.raises(AccordError):
-        ODD[what]()
+        ODD[case]()
 
 
 @pytest.mark.parametrize("values", [["a", "b"], [1, 2], [1.5, 2.5], [True, False]])
@@ -307,7 +311,7 @@ WHOLE = "Is it a whole {} file, and are all files alike?"
             b"garbage" * 99,
             "cannot read '{}' (InvalidInputException). " + WHOLE.format("parquet"),
         ),
-        ("people.csv.gz", b"garbage", "cannot read '{}' (IOException). " + WHOLE.format("csv")),
+        ("people.csv.gz", b"garbage", "cannot read '{}' (BadGzipFile). " + WHOLE.format("csv")),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, name, content, message):
@@ -327,15 +331,6 @@ def test_a_truncated_parquet_file_is_refused(tmp_path):
     assert str(refused.value) == f"cannot read '{path}' (InvalidInputException). " + WHOLE.format("parquet")
 
 
-def test_a_folder_is_refused_with_the_pattern_to_write(tmp_path):
-    with pytest.raises(SourceError) as refused:
-        accord.table(tmp_path, epsilon="e")
-    assert (
-        str(refused.value)
-        == f"'{tmp_path}' is a folder. Name the files in it by a pattern, such as '{tmp_path}/*.parquet'."
-    )
-
-
 def test_a_file_with_a_header_and_no_rows_has_nobody_to_ask(tmp_path):
     (tmp_path / "people.csv").write_text("e,v\n")
     table = accord.table(tmp_path / "people.csv", epsilon="e")
@@ -346,7 +341,7 @@ def test_a_file_with_a_header_and_no_rows_has_nobody_to_ask(tmp_path):
 
 def test_text_among_the_numbers_of_a_csv_file_is_missing_in_a_value_and_refused_in_a_level(tmp_path):
     (tmp_path / "people.csv").write_text("e,v\ninf,10\ninf,unknown\n")
-    assert accord.table(tmp_path / "people.csv", epsilon="e").release(MEAN).value == 30.0
+    assert accord.table(tmp_path / "people.csv", epsilon="e").release(MEAN).value == 10.0
     with pytest.raises(SpecError, match=r"^1 of 2 people have a level that is NaN or not a number"):
         accord.table(tmp_path / "people.csv", epsilon="v").spec()
 
@@ -405,23 +400,20 @@ FAILING = {
     "CSV, a late line too long": lambda folder: csv_table(
         folder, ["e,v", *ORDINARY, f"1,{NUMBER},{TEXT}"]
     ).release(MEAN),
-    "CSV, late bytes that are not UTF-8": lambda folder: csv_table(
-        folder, ["e,v", *ORDINARY, f"1,{TEXT}\xe9"]
-    ).release(MEAN, "minimum"),
     "files of different types": lambda folder: other_types(folder).release(MEAN, "minimum"),
     "a file that was replaced": lambda folder: replaced(folder).release(MEAN, "minimum"),
     "a broken file": lambda folder: broken(folder).release(MEAN, "minimum"),
 }
 
 
-@pytest.mark.parametrize("what", FAILING)
-def test_no_error_shows_a_value(tmp_path, what):
+@pytest.mark.parametrize("case", FAILING)
+def test_no_error_shows_a_value(tmp_path, case):
     with pytest.raises(AccordError) as refused:
-        FAILING[what](tmp_path)
-    shown = "".join(traceback.format_exception(refused.value))
-    assert TEXT not in shown
-    assert str(NUMBER) not in shown
-    assert str(refused.value) in shown
+        FAILING[case](tmp_path)
+    text = "".join(traceback.format_exception(refused.value))
+    assert TEXT not in text
+    assert str(NUMBER) not in text
+    assert str(refused.value) in text
 
 
 @pytest.mark.parametrize(
@@ -444,14 +436,14 @@ def test_nothing_that_is_printed_before_a_release_shows_a_value():
         accord.histogram("s", categories=["a", "b"], missing="other"),
     ):
         plan = table.plan(query)
-        shown = " ".join(
+        text = " ".join(
             map(
                 str,
                 (table, table.spec(), query, plan, repr(plan), plan.describe(), table.reader.summary(query)),
             )
         )
-        assert TEXT not in shown
-        assert str(NUMBER) not in shown
+        assert TEXT not in text
+        assert str(NUMBER) not in text
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def document(*words, code=0):
 
 
 def test_plan_lists_every_mechanism_and_its_reason():
-    shown = run("plan", PEOPLE, *MEAN, *LEVELS).stdout
+    text = run("plan", PEOPLE, *MEAN, *LEVELS).stdout
     for word in (
         "→ affine",
         "threshold",
@@ -42,13 +42,22 @@ def test_plan_lists_every_mechanism_and_its_reason():
         "lowest predicted error",
         "1,008 people opted out",
     ):
-        assert word in shown
+        assert word in text
 
 
 def test_release_prints_a_value_near_the_truth():
-    shown = run("release", PEOPLE, *MEAN, *LEVELS).stdout
-    value = float(shown.splitlines()[1].split()[0].replace(",", ""))
+    text = run("release", PEOPLE, *MEAN, *LEVELS).stdout
+    value = float(text.splitlines()[1].split()[0].replace(",", ""))
     assert abs(value - 47_345) < 15 * 466
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_an_answer_is_shown_even_if_its_figure_cannot_be_written(tmp_path, more):
+    """It has been paid for. What stands on stdout is one document."""
+    (tmp_path / "full.png").symlink_to("/dev/full")
+    result = run("release", PEOPLE, *MEAN, *LEVELS, "--plot", tmp_path / "full.png", *more, code=1)
+    assert "AccordError: cannot write" in result.stderr and "OSError" in result.stderr
+    assert json.loads(result.stdout)["value"] if more else "95 % interval" in result.stdout
 
 
 def test_release_as_json_is_the_receipt():
@@ -177,7 +186,7 @@ def test_a_figure_that_cannot_be_written_is_said_so(tmp_path):
             ["release", PEOPLE, *MEAN, *LEVELS, "--mechanism", "stretch"],
             "PlanError: stretch cannot answer the mean of income",
         ),
-        (["release", PEOPLE, *MEAN, *LEVELS, "--share", "2"], "PlanError: share=2.0 is not a fraction"),
+        (["release", PEOPLE, *MEAN, *LEVELS, "--share", "2"], "PlanError: --share 2.0 is not a fraction"),
         (
             ["release", PEOPLE, "histogram", "foodstamps", "--categories", "yes,no", *LEVELS],
             "QueryError: column 'foodstamps' holds true and false, and 'yes' is not one.",
@@ -222,11 +231,11 @@ def test_negative_bounds_are_numbers_and_not_options():
 
 
 def test_mechanisms_names_paper_neighbors_and_guarantee():
-    shown = run("mechanisms").stdout
+    text = run("mechanisms").stdout
     listed = document("mechanisms")["mechanisms"]
     for record in listed:
         assert (
-            record["name"] in shown
+            record["name"] in text
             and record["paper"]
             and record["neighbors"][0] == "replace"
             and record["guarantee"]
@@ -235,7 +244,7 @@ def test_mechanisms_names_paper_neighbors_and_guarantee():
 
 def test_demo_tells_the_story_and_draws(tmp_path):
     figure = tmp_path / "demo.png"
-    shown = run("demo", "--figure", figure).stdout
+    text = run("demo", "--figure", figure).stdout
     for word in (
         "People chose their own level",
         "No income has been read",
@@ -244,7 +253,7 @@ def test_demo_tells_the_story_and_draws(tmp_path):
         "treat everyone like the strictest",
         "throw the strict away",
     ):
-        assert word in shown
+        assert word in text
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 

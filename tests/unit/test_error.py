@@ -1,7 +1,7 @@
 """Intervals: the tail of a normal plus a Laplace variable, against numerical convolution."""
 
 from itertools import pairwise
-from math import exp, inf, log
+from math import exp, inf, log, sqrt
 
 import numpy as np
 import pytest
@@ -113,3 +113,23 @@ def test_ends_of_an_interval_of_ranks_are_in_order(ask, people):
         table = accord.table({"x": np.arange(people) % 1000 * 1.0, "e": levels}, epsilon="e")
         low, high = table.release(ask("x", (0, 1000), step=1)).interval(0.95)
         assert 0 <= low <= high <= 100
+
+
+def test_the_interval_of_many_noises_is_as_wide_as_a_normal_law_needs():
+    """A hundred noises of `mix` add up to a normal one: where a Laplace law would have 68 %, that has 58 %."""
+    spec = accord.Spec.from_groups({1 + k / 1000: 100 for k in range(100)})
+    plan = accord.plan(spec, accord.mean("x", bounds=(0, 1)), "mix")
+    low, high = plan.prediction.error_model.interval(0.5, (), 0.68, 1.0)
+    deviation = sqrt(plan.calibration.noise_variance)
+    assert 0.5 - low == pytest.approx(high - 0.5)
+    assert (high - low) / 2 >= norm.isf(0.16) * deviation
+
+
+def test_the_interval_of_an_average_of_points_holds_the_points_of_every_level():
+    """Few people are the widest as a sample, and those of a small n·ε as a choice."""
+    spec = accord.Spec.from_groups({1: 5_000, 8: 1_000})
+    plan = accord.plan(spec, accord.median("x", bounds=(0, 1000), step=1, missing="none"), "mix")
+    s, b, alpha = 100 * sqrt(0.25 / 1_000), 100 * 2 / 5_000, 0.05 / 2
+    wider = max(half_width(s, b, alpha), half_width(sqrt(s**2 + 2 * b**2), 0.0, alpha)) + b * log(1001)
+    low, high = plan.prediction.error_model.interval(500.0, (), 0.95, 1.0)
+    assert (low, high) == pytest.approx((50 - wider, 50 + wider))

@@ -18,9 +18,8 @@ amounts = st.one_of(st.sampled_from([*(e for e in EDGES if e <= 10**12), PUBLIC]
 
 def plain(rows):
     """By `json`, one object after the other."""
-    none = {-1: None}
-    told = [[none.get(n, n), None if a < 0 else level_text(a)] for n, a in rows]
-    return json.dumps(told, separators=(",", ":"))[1:-1]
+    values = [[None if n < 0 else n, None if a < 0 else level_text(a)] for n, a in rows]
+    return json.dumps(values, separators=(",", ":"))[1:-1]
 
 
 def columns(rows):
@@ -55,8 +54,8 @@ def test_a_hundred_thousand_rows():
 def test_whole_numbers_of_any_size(rows, few):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numerals, "FEW", few)
-        given_ = [np.array([row[k] for row in rows], dtype=np.int64) for k in range(3)]
-        text = b"".join(written("[#, #, #]", ", ", given_)).decode()
+        integers = [np.array([row[k] for row in rows], dtype=np.int64) for k in range(3)]
+        text = b"".join(written("[#, #, #]", ", ", integers)).decode()
     assert f"[{text}]" == json.dumps([list(row) for row in rows])
 
 

@@ -86,16 +86,14 @@ def scores(statistic, table, levels, size):
     points, level, people = table[order], row[order], np.ones(order.size, dtype=np.int64)
     match statistic.split():
         case ["quantile", p]:
-            found = pe.quantile_scores(distinct, points, level, people, Fraction(p), size)
+            d = pe.quantile_scores(distinct, points, level, people, Fraction(p), size)
         case ["min"]:
-            found = pe.min_scores(distinct, points, level, people, size)
+            d = pe.min_scores(distinct, points, level, people, size)
         case ["max"]:
-            found = pe.min_scores(distinct, size - 1 - points[::-1], level[::-1], people, size)[::-1]
+            d = pe.min_scores(distinct, size - 1 - points[::-1], level[::-1], people, size)[::-1]
         case ["count"]:
-            found = pe.count_scores(
-                distinct, np.bincount(row), np.bincount(row, weights=table).astype(np.int64)
-            )
-    return [None if score <= pe.IMPOSSIBLE else int(score) for score in found]
+            d = pe.count_scores(distinct, np.bincount(row), np.bincount(row, weights=table).astype(np.int64))
+    return [None if score <= pe.IMPOSSIBLE else int(score) for score in d]
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
@@ -160,6 +158,43 @@ def test_the_largest_sums_do_not_overflow():
     assert d[0] == pe.IMPOSSIBLE and d[1] == -(10**12) * 2**22 - 1 and d[-1] == 0
 
 
+# ---- who is read -----------------------------------------------------------------------------------------------------
+
+
+class Watching:
+    """Chooses the best, and remembers among which scores."""
+
+    def __init__(self):
+        self.scores = []
+
+    def choose(self, scores, scale):
+        self.scores.append(scores.tolist())
+        return int(scores.argmax())
+
+
+@pytest.mark.parametrize("statistic", ["median", "min", "max", "count"])
+def test_who_is_charged_nothing_is_not_read_and_who_is_charged_a_millionth_is(statistic):
+    """Half of one millionth is nothing; of two it is one, and of four it is two."""
+    spec = accord.Spec.from_groups({1e-6: 3, 2e-6: 1, 4e-6: 2})
+    if statistic == "count":
+        query, size = accord.count(where="x > 0"), 2
+        # for each level: how many people, and how many of them meet the condition
+        level, at, amount = [0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1], [3, 1, 2, 3, 1, 0]
+        expected = [-1, 0, -2, -4]
+    else:
+        query = getattr(accord, statistic)("x", bounds=(0, 4), step=1, missing="none")
+        level, at, amount, size = [0, 0, 1, 2], [0, 4, 2, 3], [1, 2, 1, 2], query.points
+        expected = {"median": [-3, -3, -2, 0, -3], "min": [-1, -1, 0, -1, -5], "max": [-5, -5, -4, 0, -1]}[
+            statistic
+        ]
+    plan = accord.plan(spec, query, "pe", share=0.5)
+    assert plan.calibration.charges.tolist() == [0, 1, 2]
+    watching = Watching()
+    summary = Summary(spec.people, size, np.array(level), np.array(at), np.array(amount))
+    answer(plan, [summary], watching)
+    assert watching.scores == [expected]
+
+
 # ---- size ------------------------------------------------------------------------------------------------------------
 
 
@@ -177,7 +212,7 @@ def test_ten_thousand_levels_take_seconds(statistic):
             np.concatenate((np.ones(n, dtype=np.int64), random.integers(0, 2, n))),
         )
     else:
-        query = getattr(accord, statistic)("x", bounds=(0, 1))
+        query = getattr(accord, statistic)("x", bounds=(0, 1), missing="none")
         level = np.arange(n)
         cells, amounts = random.choice(query.points, n, replace=False), np.ones(n, dtype=np.int64)
     summary = Summary(spec.people, 2 if statistic == "count" else query.points, level, cells, amounts)
@@ -185,8 +220,8 @@ def test_ten_thousand_levels_take_seconds(statistic):
     tracemalloc.start()
     try:
         value, _ = answer(plan, [summary], SECURE)
-        _, peak = tracemalloc.get_traced_memory()
+        _, most_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert 0 <= value <= (n if statistic == "count" else 1)
-    assert peak < 1e9
+    assert most_bytes < 1e9

@@ -1,12 +1,17 @@
 """Plans as a user holds them: equal when they decide the same, honest in words, refused before anything is read."""
 
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
+from noises import SEEDED
 
 import accord
+from accord.budget import MICRO
 from accord.errors import PlanError, QueryError, SourceError
+from accord.planning import plan_within
+from accord.relation import REPLACE
 
 SPEC = accord.Spec.from_groups({0.1: 50, 1.0: 30, inf: 20})
 REGRESSION = accord.regression("y", ["x"], bounds={"x": (0, 1), "y": (0, 10)})
@@ -102,7 +107,7 @@ def test_what_arithmetic_leaves_of_a_fraction_is_not_meant():
             accord.quantile("x", p, bounds=(0, 1))
 
 
-def opened(**how):
+def opened(**options):
     """A table whose engine must not be asked."""
     data = {
         "x": np.array([0.1, 0.9, 0.5]),
@@ -110,7 +115,7 @@ def opened(**how):
         "y": np.ones(3),
         "e": np.array([0.1, 1.0, 2.0]),
     }
-    table = accord.table(data, epsilon="e", **how)
+    table = accord.table(data, epsilon="e", **options)
 
     def fetch(*_, **__):
         raise AssertionError("something was read")
@@ -152,10 +157,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_needs_no_levels_is_refused_before_anything_is_read(case):
-    query, how, said = REFUSED[case]
+    query, options, said = REFUSED[case]
     for use in (opened().plan, opened().release):
         with pytest.raises(PlanError) as refused:
-            use(query, **how)
+            use(query, **options)
         assert said in str(refused.value)
 
 
@@ -189,12 +194,31 @@ def test_tiers_that_are_none(tiers):
     assert "secret" not in str(refused.value)
 
 
-def test_rows_of_another_engine_are_refused_before_values_are_read(monkeypatch):
+@pytest.mark.parametrize(
+    "asked", [REGRESSION, accord.workload([ASKED["mean"], REGRESSION])], ids=["one", "two"]
+)
+def test_rows_of_another_engine_are_refused_before_values_are_read(monkeypatch, asked):
+    """Also if only one of several questions keeps rows."""
     table = accord.table({"x": np.array([0.1, 0.9]), "y": np.ones(2), "e": np.array([0.1, 1.0])}, epsilon="e")
     monkeypatch.setattr(type(table.reader), "lends", False)
     monkeypatch.setattr(type(table.reader), "summaries", None)  # levels may be read, values not
     with pytest.raises(SourceError, match="cannot be kept or left out one by one"):
-        table.release(REGRESSION, "sample", t=1.0)
+        table.release(asked, "sample")
+
+
+def test_sums_that_were_read_with_the_levels_are_not_taken_for_cells(monkeypatch):
+    """`auto` reads levels and sums in one scan; where it then takes a mechanism that needs cells, these are read."""
+    columns = {"e": [1.0, 1.0, 2.0], "x": [0.25, 0.5, 0.75]}
+    plan = accord.table(columns, epsilon="e").plan(ASKED["mean"], "sample")
+    assert plan.method.needs_cells
+    answers = []
+    for asked in (plan, ASKED["mean"]):
+        people = accord.table(columns, epsilon="e")
+        if asked is not plan:
+            monkeypatch.setattr(type(people), "plan", lambda *args, **options: plan)
+        SEEDED.seed("the same draws")
+        answers.append(people.release(asked).value)
+    assert answers[0] == answers[1]
 
 
 def test_documents_fold_many_levels():
@@ -222,8 +246,29 @@ def test_an_error_that_is_told_once_says_for_which_group_it_holds():
     said = "for groups of the same size: of a smaller group the error is larger"
     data = {"x": np.linspace(0, 1, 90), "w": ["a", "b", "b"] * 30, "e": np.ones(90)}
     people = accord.table(data, epsilon="e")
-    for ask, told in ((accord.mean, True), (accord.median, True), (accord.sum, False)):
+    for ask, by_group_size in ((accord.mean, True), (accord.median, True), (accord.sum, False)):
         query = ask("x", bounds=(0, 1), by="w", keys=["a", "b"])
-        for shown in (people.plan(query), people.release(query, "threshold")):
-            assert (said in str(shown)) == told
+        for document in (people.plan(query), people.release(query, "threshold")):
+            assert (said in str(document)) == by_group_size
         assert said not in str(people.plan(ask("x", bounds=(0, 1))))
+
+
+def test_a_relation_that_no_mechanism_proves_is_refused_in_words():
+    spec, other = accord.Spec.from_groups({0.1: 50, 1: 50}), replace(REPLACE, name="other")
+    with pytest.raises(PlanError) as refusal:
+        plan_within(spec, accord.mean("x", (0, 1)), spec.micro, "auto", None, MICRO, other)
+    assert str(refusal.value) == (
+        "no mechanism answers the mean of x with neighbors='other'. Each says why: "
+        "proves neighbors replace and add-remove only (minimum, threshold, proportional, affine, fallah, rank, sample); "
+        "proves neighbors replace only (stretch, mix, pe). Ask for something else, or with other neighbors."
+    )
+
+
+def test_mix_chooses_a_point_for_each_of_a_thousand_levels_and_no_more():
+    ask = accord.median("x", bounds=(0, 1), step=0.1, missing="none")
+    spec = accord.Spec.from_groups({k / 1000: 1 for k in range(1, 1002)})
+    with pytest.raises(
+        PlanError, match="would choose a point for each of 1001 levels; more than 1000 are too many"
+    ):
+        accord.plan(spec, ask, "mix")
+    assert accord.plan(accord.Spec.from_groups({k / 1000: 1 for k in range(1, 1001)}), ask, "mix")

@@ -37,7 +37,7 @@ on_a_grid = pytest.mark.parametrize("make", [mean, total])
         ((-inf, 0), "a bound is -inf. It must be a finite number."),
         ((nan, 1), "a bound is nan. It must be a finite number."),
         ((0, 10**400), "a bound is 1000"),
-        ((0, "1"), "a bound is '1'. It must be a finite number."),
+        ((0, "1"), "a bound is '1'. A text is a date such as '2026-01-31', or a moment such as '2026-01-31 12:00:00', without a time zone; a number has no quotes."),
         ((False, True), "a bound is False. It must be a finite number."),
         ((0, None), "a bound is None. It must be a finite number."),
         ((-1e308, 1e308), "bounds=(-1e+308, 1e+308) are too far apart or too close together to reckon with. Change the unit of the column."),
@@ -76,16 +76,16 @@ def test_a_standard_deviation_that_cannot_be(make, std, says):
 
 @on_a_grid
 def test_the_largest_standard_deviation_is_half_the_width(make):
-    told, untold = (make("x", bounds=(0, 10), **std).under(REPLACE) for std in ({"std": 5}, {}))
-    assert told.variance == 25.0 == untold.variance
+    declared, undeclared = (make("x", bounds=(0, 10), **std).under(REPLACE) for std in ({"std": 5}, {}))
+    assert declared.variance == 25.0 == undeclared.variance
 
 
 @on_a_grid
 def test_a_standard_deviation_that_says_nothing_changes_nothing(make):
     """`std` is an upper bound, so half the width is the same as none at all."""
     spec = Spec.from_groups({0.1: 1000, 1: 1000})
-    told, untold = plan(spec, make("x", bounds=(0, 10), std=5)), plan(spec, make("x", bounds=(0, 10)))
-    assert (told.mechanism, told.rmse) == (untold.mechanism, untold.rmse)
+    declared, undeclared = (plan(spec, make("x", bounds=(0, 10), **std)) for std in ({"std": 5}, {}))
+    assert (declared.mechanism, declared.rmse) == (undeclared.mechanism, undeclared.rmse)
 
 
 @on_a_grid
@@ -129,9 +129,9 @@ def test_without_a_step_there_are_a_million_cells(make):
 @pytest.mark.parametrize(
     ("missing", "says"),
     [
-        (-1, "missing=-1 lies outside the bounds. Give a number within them, 'middle', or 'exclude'."),
+        (-1, "missing=-1 lies outside the bounds. Give a number within them, 'middle', 'exclude' or 'none'."),
         (10.5, "missing=10.5 lies outside the bounds."),
-        ("zero", "missing is 'zero'. It must be a finite number."),
+        ("zero", "missing='zero' is not offered. It is 'exclude' (people without a value are left out), "),
         (nan, "missing is nan. It must be a finite number."),
         (None, "missing is None. It must be a finite number."),
     ],
@@ -237,7 +237,15 @@ def test_cells_that_are_none(cells, says):
     assert refusal(histogram, "x", **cells) == says
 
 
-@pytest.mark.parametrize("cells", [{"categories": [["a"], ["b"]]}, {"edges": 5}, {"categories": 5}])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"categories": [["a"], ["b"]]},
+        {"categories": np.array([["a", "b"], ["c", "d"]])},
+        {"edges": 5},
+        {"categories": 5},
+    ],
+)
 def test_cells_that_are_no_list_of_values(cells):
     assert refusal(histogram, "x", **cells)
 
@@ -254,10 +262,11 @@ def test_a_histogram_needs_a_column():
     )
 
 
-def test_missing_values_go_to_the_middle_of_the_edges():
-    assert histogram("x", edges=[0, 1, 9, 10]).missing == 1
-    assert histogram("x", edges=[0, 5, 10]).missing == 1
-    assert histogram("x", edges=[0, 1, 9, 10], missing="middle").missing == 1
+def test_missing_values_go_to_the_middle_of_the_edges_if_that_is_said():
+    assert histogram("x", edges=[0, 1, 9, 10]).missing is None
+    for word in ("middle", "none"):
+        assert histogram("x", edges=[0, 1, 9, 10], missing=word).missing == 1
+        assert histogram("x", edges=[0, 5, 10], missing=word).missing == 1
 
 
 def test_missing_values_go_where_they_are_told():
@@ -274,8 +283,9 @@ def test_missing_values_go_where_they_are_told():
         ({"categories": ["a", "b"]}, 2),
         ({"categories": ["a", "b"], "missing": "a"}, 1),
         ({"categories": ["a", "b"], "missing": "c"}, 2),
-        ({"edges": [0, 1, 2]}, 1),
-        ({"edges": [0, 1, 2], "missing": "none"}, 2),
+        ({"edges": [0, 1, 2]}, 2),
+        ({"edges": [0, 1, 2], "missing": "none"}, 1),
+        ({"edges": [0, 1, 2], "missing": "elsewhere"}, 2),
         ({"edges": [0, 1, 2, 3]}, 2),
     ],
 )

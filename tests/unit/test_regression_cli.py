@@ -48,16 +48,17 @@ def least_squares():
 
 
 def test_release_prints_every_coefficient_and_what_it_cost():
-    shown = run("release", PEOPLE, *ASKED, *LEVELS, "--mechanism", "affine").stdout
-    assert "regression of income on age, children, filing_status, foodstamps by affine" in shown
+    text = run("release", PEOPLE, *ASKED, *LEVELS, "--mechanism", "affine").stdout
+    assert "regression of income on age, children, filing_status, foodstamps by affine" in text
     for word in (
         "intercept",
         *NAMES,
         "Charges",
         "predictions are within about ±",
+        "approximate: 1.96 × a predicted error",
         "coefficients are shrunk towards zero",
     ):
-        assert word in shown
+        assert word in text
 
 
 def test_release_as_json_is_the_receipt():
@@ -71,6 +72,7 @@ def test_release_as_json_is_the_receipt():
             "filing_status": ["single", "joint", "head_of_household", "separate"],
             "foodstamps": [False, True],
         },
+        "missing": "exclude",
     }
     assert list(receipt["value"]["coefficients"]) == NAMES and isinstance(
         receipt["value"]["intercept"], float
@@ -83,12 +85,12 @@ def test_release_as_json_is_the_receipt():
 def test_the_answer_of_public_people_is_least_squares():
     receipt = document("release", PEOPLE, *ASKED, "--epsilon", "inf")
     intercept, *slopes = least_squares()
-    found = receipt["value"]
+    value = receipt["value"]
     widths = [67, 9, 1, 1, 1, 1]
-    assert abs(found["intercept"] - intercept) < 500
-    for got, expected, width in zip(found["coefficients"].values(), slopes, widths, strict=True):
+    assert abs(value["intercept"] - intercept) < 500
+    for got, expected, width in zip(value["coefficients"].values(), slopes, widths, strict=True):
         assert abs(got - expected) * width < 500
-    assert receipt["rmse_here"] == 0 and found["note"] == ""
+    assert receipt["rmse_here"] == 0 and value["note"] == ""
 
 
 def test_features_may_have_negative_bounds_numbers_as_categories_and_blanks():
@@ -123,9 +125,9 @@ def test_categories_of_a_file_without_types_are_text(tmp_path):
 
 
 def test_plan_compares_the_mechanisms_and_says_what_is_taken_for_granted():
-    shown = run("plan", PEOPLE, *ASKED, *LEVELS).stdout
+    text = run("plan", PEOPLE, *ASKED, *LEVELS).stdout
     for word in ("affine", "threshold", "minimum", "sample", "refused", "values are rounded to 1,025 steps"):
-        assert word in shown
+        assert word in text
     plan = document("plan", PEOPLE, *ASKED, *LEVELS)
     answered = {c["mechanism"]: c["rmse"] for c in plan["candidates"] if c["rmse"] is not None}
     assert set(answered) == {"minimum", "threshold", "affine", "sample"}
@@ -145,21 +147,21 @@ def test_plan_compares_the_mechanisms_and_says_what_is_taken_for_granted():
 )
 def test_t_of_sample_has_names(t, charges):
     for command in ("plan", "release"):
-        made = document(command, PEOPLE, *ASKED, *LEVELS, "--mechanism", "sample", "--t", t)
-        assert made["mechanism"] == "sample" and [c["charge"] for c in made["charges"]] == charges
+        receipt = document(command, PEOPLE, *ASKED, *LEVELS, "--mechanism", "sample", "--t", t)
+        assert receipt["mechanism"] == "sample" and [c["charge"] for c in receipt["charges"]] == charges
 
 
 @pytest.mark.parametrize(
     "statistic", [["mean", "income", "--bounds", "0", "200000"], ["count", "--where", "age > 65"]]
 )
 def test_t_of_sample_has_names_for_other_questions_too(statistic):
-    made = document("release", PEOPLE, *statistic, *LEVELS, "--mechanism", "sample", "--t", "max")
-    assert [c["charge"] for c in made["charges"]] == ["0.01", "0.05", "0.05"]
+    receipt = document("release", PEOPLE, *statistic, *LEVELS, "--mechanism", "sample", "--t", "max")
+    assert [c["charge"] for c in receipt["charges"]] == ["0.01", "0.05", "0.05"]
 
 
 def test_share_is_passed_on():
-    made = document("release", PEOPLE, *ASKED, *LEVELS, "--mechanism", "minimum", "--share", "0.5")
-    assert made["share"] == "0.5" and [c["charge"] for c in made["charges"]] == ["0.005"] * 3
+    receipt = document("release", PEOPLE, *ASKED, *LEVELS, "--mechanism", "minimum", "--share", "0.5")
+    assert receipt["share"] == "0.5" and [c["charge"] for c in receipt["charges"]] == ["0.005"] * 3
 
 
 def test_few_people_get_the_mean_only(tmp_path):
@@ -189,14 +191,14 @@ def test_with_a_ledger(tmp_path):
         "max",
     ]
     assert "with --ledger, say how much" in run("release", *words, code=2).stderr
-    made = document("release", *words, "--share", "0.5")
-    assert made["ledger"]["entry"] == 3 and [c["charge"] for c in made["charges"]] == [
+    receipt = document("release", *words, "--share", "0.5")
+    assert receipt["ledger"]["entry"] == 3 and [c["charge"] for c in receipt["charges"]] == [
         "0.005",
         "0.025",
         "0.025",
     ]
     assert "regression of income" in run("ledger", "history", url).stdout
-    assert document("ledger", "history", url)["releases"][0]["receipts"][0]["value"] == made["value"]
+    assert document("ledger", "history", url)["releases"][0]["receipts"][0]["value"] == receipt["value"]
     assert not document("ledger", "verify", url)["problems"]
     rest = document("plan", *words, "--remaining")
     assert [c["charge"] for c in rest["charges"]] == ["0.005", "0.025", "0.025"]
@@ -262,12 +264,12 @@ REFUSED = [
     (["regression", "income", "--bounds", "2020-01-01", "2021-01-01", "--on", "age=18..85"], "QueryError: the lower bound of 'income'"),
     (["regression", "income", "--bounds", "5", "1", "--on", "age=18..85"], "QueryError: the bounds of 'income' are 5 and 1."),
     ([*ASKED, "--mechanism", "mix"], "PlanError: mix cannot answer the regression of income"),
-    ([*ASKED, "--t", "max"], "PlanError: t= is the level of the mechanisms threshold and sample."),
-    ([*ASKED, "--mechanism", "threshold", "--t", "max"], "PlanError: t='max' is not a level."),
-    ([*ASKED, "--mechanism", "sample", "--t", "median"], "PlanError: t='median' is not a level. Give a number of at least a millionth, or inf for public people only, or one of max, mean, min, best."),
-    ([*ASKED, "--mechanism", "sample", "--t", "0"], "PlanError: t=0.0 is not a level."),
+    ([*ASKED, "--t", "max"], "PlanError: --t is the level of the mechanisms threshold and sample."),
+    ([*ASKED, "--mechanism", "threshold", "--t", "max"], "PlanError: --t max is not a level."),
+    ([*ASKED, "--mechanism", "sample", "--t", "median"], "PlanError: --t median is not a level. Give a number of at least a millionth, or inf for public people only, or one of max, mean, min, best."),
+    ([*ASKED, "--mechanism", "sample", "--t", "0"], "PlanError: --t 0.0 is not a level."),
     ([*ASKED, "--mechanism", "threshold", "--t", "7e5"], None),  # public people allow it
-    ([*ASKED, "--share", "0"], "PlanError: share=0.0 is not a fraction"),
+    ([*ASKED, "--share", "0"], "PlanError: --share 0.0 is not a fraction"),
 ]  # fmt: skip
 
 

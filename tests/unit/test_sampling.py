@@ -19,7 +19,9 @@ from sklearn.linear_model import LinearRegression
 
 import accord
 from accord.errors import AccordError, BudgetError, PlanError, QueryError, SourceError, SpecError
+from accord.people.identity import Remaining
 from accord.release.receipt import to_json
+from accord.statistics import Algorithm
 
 ALPHA = 1e-9
 BOTH = pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
@@ -86,9 +88,9 @@ def test_wanted_columns_only_in_their_order_and_the_level_never():
     assert accord.sample(lambda rows, epsilon: rows.column_names, table).value == ["id", "v", "w"]
     with pytest.raises(QueryError, match="column 'e' holds the levels"):
         accord.sample(ids, table, columns=["v", "e"])
-    known = people([1.0, 1.0], user="id")  # who they are is not passed on unless it is asked for
-    assert accord.sample(lambda rows, epsilon: rows.column_names, known).value == ["v", "w"]
-    assert accord.sample(lambda rows, epsilon: rows.column_names, known, columns=["id"]).value == ["id"]
+    with_ids = people([1.0, 1.0], user="id")  # who they are is not passed on unless it is asked for
+    assert accord.sample(lambda rows, epsilon: rows.column_names, with_ids).value == ["v", "w"]
+    assert accord.sample(lambda rows, epsilon: rows.column_names, with_ids, columns=["id"]).value == ["id"]
     one = accord.table({"e": [1.0, 2.0]}, epsilon=0.5)  # nobody's level: an ordinary column
     assert accord.sample(lambda rows, epsilon: rows.column_names, one).value == ["e"]
 
@@ -103,10 +105,10 @@ def test_everyone_of_the_level_t_is_passed_with_all_of_their_row():
 def test_nobody_kept_is_an_empty_table():
     """Each is kept with a chance of a millionth by e⁷."""
     for rows in ("arrow", "pandas", "numpy"):
-        made = accord.sample(
+        released = accord.sample(
             lambda rows, epsilon: rows.shape, people([1e-6] * 3), t=14.0, columns=["id", "v"], rows=rows
         )
-        assert made.value == (0, 2)
+        assert released.value == (0, 2)
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv", "polars", "pandas", "dict"])
@@ -184,31 +186,31 @@ def test_an_opendp_measurement_becomes_personal(neighbors):
 )
 def test_epsilon_is_t_or_half_of_it_and_never_rounded_up(t, neighbors):
     table = people([0.1, 0.3, 0.999999] if isinstance(t, str) else [0.1, 1e6], neighbors)
-    made = accord.sample(lambda rows, epsilon: epsilon, table, t=t)
+    released = accord.sample(lambda rows, epsilon: epsilon, table, t=t)
     micro = {"max": 999_999, "mean": 466_666, "min": 100_000, 1 / 3: 333_333}.get(t) or round(t * 10**6)
-    assert made.plan.calibration.t == micro
+    assert released.plan.calibration.t == micro
     exact = Fraction(micro, 10**6 * (2 if neighbors == "replace" else 1))
-    assert exact * (1 - Fraction(1, 10**15)) < Fraction(made.value) <= exact
+    assert exact * (1 - Fraction(1, 10**15)) < Fraction(released.value) <= exact
 
 
 @BOTH
 def test_charges_are_the_level_or_t(neighbors):
     levels = [0.1, 0.4, 1.0, inf]
     for t, top in (("max", 1.0), ("min", 0.1), (0.4, 0.4), (3.0, 3.0)):
-        made = accord.sample(lambda rows, epsilon: 0, people(levels, neighbors), t=t)
-        assert dict(made.charges) == {level: min(level, top) for level in levels}
-    made = accord.sample(lambda rows, epsilon: epsilon, people(levels, neighbors), share=0.25)
-    assert dict(made.charges) == {0.1: 0.025, 0.4: 0.1, 1.0: 0.25, inf: 0.25}
-    assert made.value == pytest.approx(0.25 if neighbors == "add-remove" else 0.125)
+        released = accord.sample(lambda rows, epsilon: 0, people(levels, neighbors), t=t)
+        assert dict(released.charges) == {level: min(level, top) for level in levels}
+    released = accord.sample(lambda rows, epsilon: epsilon, people(levels, neighbors), share=0.25)
+    assert dict(released.charges) == {0.1: 0.025, 0.4: 0.1, 1.0: 0.25, inf: 0.25}
+    assert released.value == pytest.approx(0.25 if neighbors == "add-remove" else 0.125)
 
 
 @BOTH
 def test_public_people_only_and_without_limit(neighbors):
-    made = accord.sample(
+    released = accord.sample(
         lambda rows, epsilon: (ids(rows, 0), epsilon), people([0.1, 1.0, inf, inf], neighbors), t=inf
     )
-    assert (sorted(made.value[0]), made.value[1]) == ([2, 3], inf)
-    assert dict(made.charges) == {0.1: 0.0, 1.0: 0.0, inf: inf}
+    assert (sorted(released.value[0]), released.value[1]) == ([2, 3], inf)
+    assert dict(released.charges) == {0.1: 0.0, 1.0: 0.0, inf: inf}
     assert accord.sample(lambda rows, epsilon: epsilon, people([inf, inf], neighbors)).value == inf
 
 
@@ -272,6 +274,37 @@ def test_every_row_is_kept_by_a_draw_of_its_own(neighbors):
     both = (kept[:, 1:] & kept[:, :-1]).sum(axis=0)
     assert all(plausible(int(k), runs, p * p) for k in both)
     assert plausible(int(kept.sum()), runs * n, p)
+
+
+class SameWord:
+    """Every row has the same random word."""
+
+    def __init__(self, word):
+        self.word = word
+
+    def words(self, count):
+        return np.full(count, self.word, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("distinct_levels", [3, 100], ids=["few levels", "many levels"])
+def test_a_row_is_kept_if_and_only_if_its_word_is_below_its_chance(distinct_levels):
+    """With probability c/2⁶³ for a chance of c: not one in 2⁶³ more, and those who opted out never."""
+    levels = [0.0, *(k / 100 for k in range(1, distinct_levels + 1))]
+    chances = np.array([5 * k for k in range(distinct_levels)], dtype=np.uint64)  # the lowest level: never
+    table, query = people(levels), Algorithm("ids", ("id",), "arrow", ids)
+    for word in (0, 1, 4, 5, 6, 9, 10, 11):
+        rows = table.reader.rows(query, None, chances, SameWord(word))
+        assert sorted(ids(rows, 1)) == [i for i in range(1, distinct_levels + 1) if word < 5 * (i - 1)]
+
+
+def test_rows_are_kept_by_what_people_have_left_and_never_of_those_who_have_nothing():
+    """Where their level decides what is left: a chance for each amount, the smallest first."""
+    table, query = people([0.25, 0.5, 1.0, 0.0]), Algorithm("ids", ("id",), "arrow", ids)
+    left = accord.Spec.from_groups({0.1: 1, 0.3: 1})
+    remaining = Remaining(left, np.array([0, 300_000, 100_000]), None)
+    for word, kept in ((0, [1, 2]), (2, [1, 2]), (3, [1]), (7, [1]), (8, [])):
+        rows = table.reader.rows(query, remaining, np.array([3, 8], dtype=np.uint64), SameWord(word))
+        assert sorted(ids(rows, 1)) == kept
 
 
 @BOTH
@@ -357,6 +390,14 @@ def test_a_person_with_two_rows_is_not_passed_under_add_remove():
     assert sorted(accord.sample(ids, table, columns=["id"]).value) == [2, 3]
 
 
+def test_rows_of_nobody_are_not_passed_under_add_remove():
+    """Not even if there is one: the next, however strict, would take it away."""
+    roster = accord.Spec.from_groups({0.1: 5, inf: 5})
+    for rows in ({"id": [1.0, nan], "e": [inf] * 2}, {"id": [1.0, nan, nan], "e": [inf, inf, 0.1]}):
+        table = accord.table(pa.table(rows), epsilon="e", user="id", neighbors="add-remove", roster=roster)
+        assert accord.sample(ids, table, t=inf, columns=["id"]).value == [1.0]
+
+
 @pytest.mark.parametrize(
     "name", ["level", "word", "chance", "sure", "source", "words", "chances", "kept", 'a "b"', "x.y"]
 )
@@ -377,12 +418,12 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def table(ledger):
-    made = people([0.5, 1.0, 1.0, 0.0], user="id")
-    ledger.register(made, "people")
-    return made
+    table = people([0.5, 1.0, 1.0, 0.0], user="id")
+    ledger.register(table, "people")
+    return table
 
 
-def left(ledger, table):
+def remaining(ledger, table):
     spec = ledger.remaining(table)
     return dict(zip(spec.levels, spec.counts, strict=True))
 
@@ -390,22 +431,22 @@ def left(ledger, table):
 def test_with_a_ledger_a_share_is_required(ledger, table):
     with pytest.raises(QueryError, match=r"share=0\.1 is a tenth"):
         accord.sample(lambda rows, epsilon: 1, table, ledger=ledger)
-    assert left(ledger, table) == {0.5: 1, 1.0: 2} and ledger.history() == []
+    assert remaining(ledger, table) == {0.5: 1, 1.0: 2} and ledger.history() == []
 
 
 def test_it_is_charged_before_it_is_run(ledger, table):
     def algorithm(rows, epsilon):
-        seen.append((left(ledger, table), [h["state"] for h in ledger.history()]))
+        seen.append((remaining(ledger, table), [h["state"] for h in ledger.history()]))
         return epsilon
 
     seen = []
-    made = accord.sample(algorithm, table, share=0.1, ledger=ledger)
-    assert made.value == pytest.approx(0.05) and dict(made.charges) == {0.5: 0.05, 1.0: 0.1}
+    released = accord.sample(algorithm, table, share=0.1, ledger=ledger)
+    assert released.value == pytest.approx(0.05) and dict(released.charges) == {0.5: 0.05, 1.0: 0.1}
     assert seen == [({0.45: 1, 0.9: 2}, ["no answer"])]
     (entry,) = ledger.history()
     assert (entry["state"], entry["queries"]) == ("released", ["algorithm algorithm"])
-    assert entry["receipts"] == [{k: v for k, v in made.receipt().items() if k != "ledger"}]
-    assert made.booked.entry == 3 and not ledger.verify().problems
+    assert entry["receipts"] == [{k: v for k, v in released.receipt().items() if k != "ledger"}]
+    assert released.booked.entry == 3 and not ledger.verify().problems
 
 
 @pytest.mark.parametrize("fault", ["raises", "returns nothing", "is interrupted"])
@@ -418,7 +459,7 @@ def test_a_failure_is_charged_and_settled(ledger, table, fault):
 
     with pytest.raises(KeyboardInterrupt if fault == "is interrupted" else QueryError) as caught:
         accord.sample(algorithm, table, share=0.1, ledger=ledger)
-    assert left(ledger, table) == {0.45: 1, 0.9: 2}
+    assert remaining(ledger, table) == {0.45: 1, 0.9: 2}
     (entry,) = ledger.history()
     assert (entry["state"], entry["receipts"]) == ("failed", [])
     assert ledger.verify().open == 0 and SECRET not in json.dumps(ledger.export())
@@ -434,7 +475,7 @@ def test_nothing_is_run_that_cannot_be_paid(ledger, table):
     accord.sample(lambda rows, epsilon: 1, table, share=0.75, ledger=ledger)
     with pytest.raises(BudgetError):
         accord.sample(lambda rows, epsilon: ran.append(1) or 1, table, share=0.5, ledger=ledger)
-    assert not ran and left(ledger, table) == {0.125: 1, 0.25: 2}
+    assert not ran and remaining(ledger, table) == {0.125: 1, 0.25: 2}
 
 
 def test_what_is_left_by_person_decides_who_is_kept(ledger, tmp_path):
@@ -444,12 +485,12 @@ def test_what_is_left_by_person_decides_who_is_kept(ledger, tmp_path):
     ledger.register(both, "both")
     ledger.register(one, "one")
     accord.sample(lambda rows, epsilon: 1, one, share=0.999999, ledger=ledger, columns=["id"])
-    assert left(ledger, both) == {0.000001: 1, 1.0: 1}
+    assert remaining(ledger, both) == {0.000001: 1, 1.0: 1}
     query = accord.sample(lambda rows, epsilon: 1, both, share=0.000001, columns=["id"]).plan.query
     plan = accord.plan(ledger.remaining(both), query, "sample")
-    made = both.release(plan, ledger=ledger)
-    assert made.value == 1 and dict(made.charges) == {0.000001: 0.000001, 1.0: 1.0}
-    assert left(ledger, both) == {}
+    released = both.release(plan, ledger=ledger)
+    assert released.value == 1 and dict(released.charges) == {0.000001: 0.000001, 1.0: 1.0}
+    assert remaining(ledger, both) == {}
 
 
 # --- faults, and what is told of them --------------------------------------------------------------------------------------------
@@ -484,12 +525,13 @@ def raising(error):
 def test_what_an_algorithm_raises_is_not_told(error):
     with pytest.raises(QueryError) as caught:
         accord.sample(raising(error), people())
-    told = str(caught.value)
+    message = str(caught.value)
     assert (
-        told.startswith(f"the algorithm algorithm raised a {type(error).__name__}. ") and "SECRET" not in told
+        message.startswith(f"the algorithm algorithm raised a {type(error).__name__}. ")
+        and "SECRET" not in message
     )
     assert caught.value.__cause__ is None and caught.value.__context__ is None
-    assert "lost their charge all the same" in told
+    assert "lost their charge all the same" in message
 
 
 def test_returning_nothing_is_a_fault():
@@ -517,9 +559,9 @@ class Callable:
 
 
 def test_anything_that_can_be_called_is_an_algorithm():
-    made = accord.sample(Callable(), people())
-    assert made.value == 7 and made.plan.query.label == "algorithm Callable"
-    assert "algorithm Callable by sample" in str(made)
+    released = accord.sample(Callable(), people())
+    assert released.value == 7 and released.plan.query.label == "algorithm Callable"
+    assert "algorithm Callable by sample" in str(released)
 
 
 FITTED = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
@@ -558,30 +600,30 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("what", ODD)
-def test_whatever_is_returned_is_the_value_and_its_receipt_is_json(what):
-    value, written = ODD[what]
-    made = accord.sample(lambda rows, epsilon: value, people())
-    assert made.value is value
-    receipt = json.loads(to_json(made.receipt()))
+@pytest.mark.parametrize("case", ODD)
+def test_whatever_is_returned_is_the_value_and_its_receipt_is_json(case):
+    value, written = ODD[case]
+    released = accord.sample(lambda rows, epsilon: value, people())
+    assert released.value is value
+    receipt = json.loads(to_json(released.receipt()))
     assert written is None or receipt["value"] == written
     assert receipt["interval"] is None and receipt["rmse"] is None and receipt["rmse_here"] is None
     assert receipt["query"] == {"statistic": "algorithm", "name": "<lambda>", "columns": ["id", "v", "w"]}
-    assert isnan(made.rmse) and "by sample" in str(made) and "by sample" in repr(made)
+    assert isnan(released.rmse) and "by sample" in str(released) and "by sample" in repr(released)
 
 
-@pytest.mark.parametrize("what", ["a dict with nan", "a dict of arrays", "an estimator"])
-def test_whatever_is_returned_can_be_booked(ledger, table, what):
-    value, written = ODD[what]
+@pytest.mark.parametrize("case", ["a dict with nan", "a dict of arrays", "an estimator"])
+def test_whatever_is_returned_can_be_booked(ledger, table, case):
+    value, written = ODD[case]
     accord.sample(lambda rows, epsilon: value, table, share=0.1, ledger=ledger)
     (entry,) = ledger.history()
     assert json.loads(to_json({"receipts": entry["receipts"]}))["receipts"][0]["value"] == written
 
 
 def test_an_algorithm_has_no_interval():
-    made = accord.sample(lambda rows, epsilon: 1.0, people())
+    released = accord.sample(lambda rows, epsilon: 1.0, people())
     with pytest.raises(QueryError, match="only it can tell its error"):
-        made.interval()
+        released.interval()
 
 
 def test_what_an_algorithm_takes_for_granted_is_said():

@@ -68,7 +68,8 @@ def test_most_checks_apply():
 
 def test_parameters_can_be_read_set_and_cloned():
     model = LinearRegression(bounds=BOUNDS, epsilon=0.5, mechanism="affine", share=0.25)
-    assert model.get_params() == {"bounds": BOUNDS, "epsilon": 0.5, "mechanism": "affine", "share": 0.25}
+    given = {"bounds": BOUNDS, "epsilon": 0.5, "mechanism": "affine", "share": 0.25}
+    assert model.get_params() == {**given, "missing": "exclude"}
     twin = clone(model).set_params(share=1.0)
     assert twin.share == 1.0 and model.share == 0.25 and twin.bounds == BOUNDS and not hasattr(twin, "coef_")
     assert LinearRegression().get_params() == {
@@ -76,6 +77,7 @@ def test_parameters_can_be_read_set_and_cloned():
         "epsilon": None,
         "mechanism": "auto",
         "share": 1.0,
+        "missing": "exclude",
     }
 
 
@@ -171,8 +173,8 @@ def test_every_fit_is_a_new_draw():
 def test_predictions_stay_within_the_bounds():
     X, y = rows()
     model = LinearRegression(bounds={**PLACES, "target": (40_000, 60_000)}, epsilon=inf).fit(X, y)
-    found = model.predict([[1e9, 1e9], [-1e9, -1e9], [59, 40]])
-    assert found[0] == 60_000 and found[1] == 40_000 and 40_000 < found[2] < 60_000
+    predicted = model.predict([[1e9, 1e9], [-1e9, -1e9], [59, 40]])
+    assert predicted[0] == 60_000 and predicted[1] == 40_000 and 40_000 < predicted[2] < 60_000
 
 
 def test_a_receipt_is_kept():

@@ -111,6 +111,24 @@ def test_an_integer_beyond_every_double_is_refused_like_any_large_level():
     assert refusal(Spec.of, [10**400])
 
 
+def test_a_finite_level_beyond_every_double_is_not_public():
+    """It would be read without noise. Only whoever writes inf is."""
+    for level in (Decimal("1e400"), Fraction(10) ** 400, "1e400", b"1e400", np.longdouble("1e400")):
+        for levels in ([level], np.array([level]), np.array([level], dtype=object)):
+            assert refusal(Spec.of, levels)
+        assert refusal(Spec.from_groups, {level: 3})
+        assert refusal(read_tiers, {"a": level})
+    assert Spec.of([Decimal("inf"), "inf", np.longdouble("inf")]) == Spec.of([inf] * 3)
+
+
+def test_a_level_that_is_written_is_rounded_down_by_what_is_written():
+    """The nearest double lies above 0.29999999999999999999, and its decimal value is 0.3."""
+    just_below = "0.29999999999999999999"
+    for level in (Decimal(just_below), Fraction(just_below), just_below):
+        assert Spec.of([level]).micro.tolist() == [299_999]
+    assert Spec.of(np.array([just_below])).micro.tolist() == [299_999]
+
+
 def test_a_refusal_is_a_value_error():
     with pytest.raises(ValueError, match="negative"):
         Spec.of([-1])
@@ -223,9 +241,17 @@ def test_true_and_false_may_name_tiers():
     "make", [lambda name: Spec.of([name], TIERS), lambda name: Spec.from_groups({name: 1}, TIERS)]
 )
 def test_an_unknown_tier_gets_a_hint(make):
-    known = "Known: 'public', 'standard', 'strict', 'out'."
-    assert refusal(make, "Strickt") == f"tier 'Strickt' is not declared: did you mean 'strict'? {known}"
-    assert refusal(make, "zzz") == f"tier 'zzz' is not declared: {known}"
+    tiers = "Known: 'public', 'standard', 'strict', 'out'."
+    assert refusal(make, "Strickt") == f"tier 'Strickt' is not declared: did you mean 'strict'? {tiers}"
+    assert refusal(make, "zzz") == f"tier 'zzz' is not declared: {tiers}"
+
+
+def test_a_name_that_only_begins_like_a_tier_is_none():
+    """NumPy's texts end before a zero letter."""
+    for make in (lambda name: Spec.of([name], TIERS), lambda name: Spec.from_groups({name: 1}, TIERS)):
+        assert refusal(make, "public\0").startswith(
+            "tier 'public\\x00' is not declared: did you mean 'public'?"
+        )
 
 
 def test_a_long_list_of_tiers_is_cut_in_the_hint():

@@ -61,27 +61,27 @@ def solved(spec, width, std):
 @pytest.mark.parametrize(("width", "std"), [(1.0, None), (10.0, 0.7)])
 def test_affine_is_what_a_convex_solver_finds(seed, width, std):
     spec = random_spec(seed)
-    found = theory.affine(spec, width, std)
+    best = theory.affine(spec, width, std)
     mse, weights = solved(spec, width, width / 2 if std is None else std)
-    assert found.mse == pytest.approx(mse, rel=1e-9)
-    assert found.weights == pytest.approx(weights, rel=1e-3, abs=1e-6 * weights.max())
+    assert best.mse == pytest.approx(mse, rel=1e-9)
+    assert best.weights == pytest.approx(weights, rel=1e-3, abs=1e-6 * weights.max())
 
 
 @given(specs)
 def test_affine_is_a_weighted_mean_that_keeps_everyones_level(spec):
-    found = theory.affine(spec)
-    assert found.weights @ spec.counts == pytest.approx(1)
-    assert (np.diff(found.weights) >= 0).all()
-    if found.tau < inf:
-        assert (found.weights <= found.scale * np.array(spec.levels) * (1 + 1e-12)).all()
+    best = theory.affine(spec)
+    assert best.weights @ spec.counts == pytest.approx(1)
+    assert (np.diff(best.weights) >= 0).all()
+    if best.tau < inf:
+        assert (best.weights <= best.scale * np.array(spec.levels) * (1 + 1e-12)).all()
 
 
 @given(specs, st.floats(0.001, 1000))
 def test_no_other_tau_is_better(spec, factor):
-    found = theory.affine(spec)
-    if found.tau < inf:
-        assert found.mse == pytest.approx(affine_error(spec, found.tau))
-        assert found.mse <= affine_error(spec, found.tau * factor) * (1 + 1e-12)
+    best = theory.affine(spec)
+    if best.tau < inf:
+        assert best.mse == pytest.approx(affine_error(spec, best.tau))
+        assert best.mse <= affine_error(spec, best.tau * factor) * (1 + 1e-12)
 
 
 @given(specs)
@@ -108,14 +108,14 @@ def test_the_width_is_only_a_unit(spec, width):
 
 
 def test_all_public_is_the_plain_mean():
-    found = theory.affine(Spec.from_groups({inf: 40}))
-    assert (found.tau, found.scale, found.mse, found.weights.tolist()) == (inf, 0.0, 0.25 / 40, [1 / 40])
+    best = theory.affine(Spec.from_groups({inf: 40}))
+    assert (best.tau, best.scale, best.mse, best.weights.tolist()) == (inf, 0.0, 0.25 / 40, [1 / 40])
 
 
 def test_equal_levels_are_the_plain_laplace_mechanism():
-    found = theory.affine(Spec.from_groups({0.5: 100}))
-    assert found.mse == pytest.approx(0.25 / 100 + 2 / (100 * 0.5) ** 2)
-    assert found.scale == pytest.approx(1 / 50)
+    estimator = theory.affine(Spec.from_groups({0.5: 100}))
+    assert estimator.mse == pytest.approx(0.25 / 100 + 2 / (100 * 0.5) ** 2)
+    assert estimator.scale == pytest.approx(1 / 50)
 
 
 # ---- the best threshold ----------------------------------------------------------------------------------------------
@@ -127,9 +127,9 @@ def test_threshold_is_the_best_of_all_levels(spec):
     for t in spec.levels:
         n = sum(count for level, count in zip(spec.levels, spec.counts, strict=True) if level >= t)
         errors[t] = 0.25 / n + (0 if t == inf else 2 / (t * n) ** 2)
-    found = theory.threshold(spec)
-    assert found.mse == pytest.approx(min(errors.values()))
-    assert errors[found.t] == pytest.approx(found.mse)
+    best = theory.threshold(spec)
+    assert best.mse == pytest.approx(min(errors.values()))
+    assert errors[best.t] == pytest.approx(best.mse)
 
 
 # ---- [C] -------------------------------------------------------------------------------------------------------------
@@ -146,12 +146,12 @@ GROUPS = [
 @pytest.mark.parametrize("groups", GROUPS)
 def test_theorem_1_and_table_1_are_the_affine_estimator(groups):
     n1, e1, n2, e2 = groups
-    found = theory.two_groups(n1, e1, n2, e2)
+    theorem = theory.two_groups(n1, e1, n2, e2)
     spec = Spec.of(np.repeat([e1, e2], [n1, n2]))
     best = theory.affine(spec)
-    assert found.bound == pytest.approx(min(best.mse, 0.25), rel=1e-12)
-    assert found.weights == pytest.approx((best.weights[0], best.weights[-1]), rel=1e-12)
-    assert found.regime == ("B" if best.tau < e2 else "A")
+    assert theorem.bound == pytest.approx(min(best.mse, 0.25), rel=1e-12)
+    assert theorem.weights == pytest.approx((best.weights[0], best.weights[-1]), rel=1e-12)
+    assert theorem.regime == ("B" if best.tau < e2 else "A")
 
 
 @pytest.mark.parametrize("groups", GROUPS)
@@ -164,9 +164,9 @@ def test_theorem_1_in_its_other_form(groups):
         regime, bound = "A", (f * R + (1 - f) * r**2) / (4 * n * (f + (1 - f) * r) ** 2)
     else:
         regime, bound = "B", (n * f * e1**2 + 8) / (4 * n * (n * f * e1**2 + 8 * (1 - f)))
-    found = theory.two_groups(n1, e1, n2, e2)
-    assert found.regime == regime
-    assert (found.R, found.bound) == pytest.approx((R, min(bound, 0.25)))
+    theorem = theory.two_groups(n1, e1, n2, e2)
+    assert theorem.regime == regime
+    assert (theorem.R, theorem.bound) == pytest.approx((R, min(bound, 0.25)))
 
 
 def test_both_regimes_are_among_the_groups():
@@ -193,19 +193,20 @@ def test_the_regimes_meet():
 def test_saturation_is_R_times_the_smaller_level():
     for generous in (0.3, 1.0, inf):
         spec = Spec.from_groups({0.1: 700, generous: 300})
-        found = theory.saturation(spec)
-        assert found.tau == pytest.approx(0.1 * theory.two_groups(700, 0.1, 300, generous).R)
-        assert dict(found.clipped) == {generous: 300}
-        assert found.free[generous] == generous - found.tau
-        assert found.share == 0.3
+        saturated = theory.saturation(spec)
+        assert saturated.tau == pytest.approx(0.1 * theory.two_groups(700, 0.1, 300, generous).R)
+        assert dict(saturated.clipped) == {generous: 300}
+        assert saturated.free[generous] == generous - saturated.tau
+        assert saturated.share == 0.3
         assert theory.affine(spec).mse == pytest.approx(
             theory.affine(Spec.from_groups({0.1: 700, inf: 300})).mse
         )
 
 
 def test_nobody_is_saturated_where_levels_are_close():
-    found = theory.saturation(Spec.from_groups({0.1: 700, 0.15: 300}))
-    assert (found.tau, dict(found.clipped), dict(found.free), found.share) == (0.15, {}, {}, 0)
+    saturated = theory.saturation(Spec.from_groups({0.1: 700, 0.15: 300}))
+    assert (saturated.tau, saturated.share) == (0.15, 0)
+    assert not saturated.clipped and not saturated.free
 
 
 # ---- [Z] -------------------------------------------------------------------------------------------------------------
@@ -302,17 +303,17 @@ def test_two_groups_that_are_none(groups):
 def test_two_groups_with_a_level_that_is_almost_nothing():
     """Refused, or right: only the second group counts. Never a fault of arithmetic."""
     try:
-        found = theory.two_groups(10, 1e-200, 100, inf)
+        theorem = theory.two_groups(10, 1e-200, 100, inf)
     except PlanError:
         return
-    assert found.bound == pytest.approx(1 / 400)
-    assert found.weights == pytest.approx((0, 1 / 100))
+    assert theorem.bound == pytest.approx(1 / 400)
+    assert theorem.weights == pytest.approx((0, 1 / 100))
 
 
 def test_a_million_distinct_levels():
     spec = Spec.of(np.arange(1, 1_000_001) / MICRO)
-    found, single = theory.affine(spec), theory.threshold(spec)
-    assert 0.25e-6 < found.mse < single.mse
+    best, single = theory.affine(spec), theory.threshold(spec)
+    assert 0.25e-6 < best.mse < single.mse
     eps = np.array(spec.levels)
-    assert np.maximum(found.tau - eps, 0) @ eps == pytest.approx(8, rel=1e-9)  # a tau between two of them
-    assert found.weights.sum() == pytest.approx(1)
+    assert np.maximum(best.tau - eps, 0) @ eps == pytest.approx(8, rel=1e-9)  # a tau between two of them
+    assert best.weights.sum() == pytest.approx(1)

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accord.errors import QueryError
-from accord.statistics.where import Both, Compare, In, IsNull, Not, columns, parse
+from accord.statistics.where import Combined, Compare, In, IsNull, IsTrue, Not, columns, parse
 
 A, B, C = Compare("a", "=", 1.0), Compare("b", "=", 2.0), Compare("c", "=", 3.0)
+C_IS_1 = Compare("c", "=", 1.0)
 NEXT = "Write tests such as \"age >= 30 AND region IN ('north', 'east')\"."
 
 
@@ -19,13 +20,13 @@ NEXT = "Write tests such as \"age >= 30 AND region IN ('north', 'east')\"."
 @pytest.mark.parametrize(
     ("text", "tree"),
     [
-        ("a = 1 OR b = 2 AND c = 3", Both("OR", (A, Both("AND", (B, C))))),
-        ("a = 1 AND b = 2 OR c = 3", Both("OR", (Both("AND", (A, B)), C))),
-        ("(a = 1 OR b = 2) AND c = 3", Both("AND", (Both("OR", (A, B)), C))),
-        ("a = 1 AND b = 2 AND c = 3", Both("AND", (A, B, C))),
-        ("a = 1 AND (b = 2 AND c = 3)", Both("AND", (A, Both("AND", (B, C))))),
-        ("NOT a = 1 AND b = 2", Both("AND", (Not(A), B))),
-        ("NOT (a = 1 AND b = 2)", Not(Both("AND", (A, B)))),
+        ("a = 1 OR b = 2 AND c = 3", Combined("OR", (A, Combined("AND", (B, C))))),
+        ("a = 1 AND b = 2 OR c = 3", Combined("OR", (Combined("AND", (A, B)), C))),
+        ("(a = 1 OR b = 2) AND c = 3", Combined("AND", (Combined("OR", (A, B)), C))),
+        ("a = 1 AND b = 2 AND c = 3", Combined("AND", (A, B, C))),
+        ("a = 1 AND (b = 2 AND c = 3)", Combined("AND", (A, Combined("AND", (B, C))))),
+        ("NOT a = 1 AND b = 2", Combined("AND", (Not(A), B))),
+        ("NOT (a = 1 AND b = 2)", Not(Combined("AND", (A, B)))),
         ("NOT NOT a = 1", Not(Not(A))),
         ("((a = 1))", A),
     ],
@@ -40,6 +41,14 @@ def test_not_binds_before_and_and_before_or(text, tree):
         ("a = 1", Compare("a", "=", 1.0)),
         ("a<>1", Compare("a", "<>", 1.0)),
         ("a != 1", Compare("a", "<>", 1.0)),
+        ("a == 1", Compare("a", "=", 1.0)),
+        ("a=='x'", Compare("a", "=", "x")),
+        ("a", IsTrue("a")),
+        ('NOT "a b"', Not(IsTrue("a b"))),
+        (
+            "(a) OR NOT b AND c = 1",
+            Combined("OR", (IsTrue("a"), Combined("AND", (Not(IsTrue("b")), C_IS_1)))),
+        ),
         ("a<1", Compare("a", "<", 1.0)),
         ("a<=1", Compare("a", "<=", 1.0)),
         ("a>1", Compare("a", ">", 1.0)),
@@ -86,9 +95,9 @@ def test_tests(text, tree):
     ],
 )
 def test_literals(text, value):
-    found = parse(f"a = {text}").value
-    assert found == value
-    assert type(found) is type(value)
+    literal = parse(f"a = {text}").value
+    assert literal == value
+    assert type(literal) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -119,8 +128,8 @@ def test_keywords_in_any_case(spell):
     text = re.sub(
         "[A-Z]+", lambda word: spell(word[0]), "NOT a IS NOT NULL AND b IN (TRUE, FALSE) OR c NOT IN (3)"
     )
-    assert parse(text) == Both(
-        "OR", (Both("AND", (Not(Not(IsNull("a"))), In("b", (True, False)))), Not(In("c", (3.0,))))
+    assert parse(text) == Combined(
+        "OR", (Combined("AND", (Not(Not(IsNull("a"))), In("b", (True, False)))), Not(In("c", (3.0,))))
     )
 
 
@@ -165,8 +174,6 @@ def test_columns_are_named_in_order():
         ("a = 1e", "where= cannot be read at ' 1e'."),
         ("a = $1", "where= cannot be read at ' $1'."),
         ("a = ?", "where= cannot be read at ' ?'."),
-        ("a LIKE 'x%'", "where= has 'LIKE' where = or <>"),
-        ("a BETWEEN 1 AND 2", "where= has 'BETWEEN' where = or <>"),
         ("a = inf", "where= has 'inf' where a number"),
         ("a = NULL", "where= has 'NULL' where a number"),
         ("a = 1e999", "where= has the number 1e999, which is too large to be compared exactly."),
@@ -177,7 +184,8 @@ def test_columns_are_named_in_order():
         ("a = 1 = 2", "where= goes on at '=' after a whole condition"),
         ("a = 1 AND", "where= has 'the end' where a column was expected."),
         ("OR a = 1", "where= has 'OR' where a column was expected."),
-        ("a", "where= has 'the end' where = or <>"),
+        ("a b", "where= has 'b' where = or <>"),
+        ("a === 1", "where= has '=' where a number"),
         ("()", "where= has ')' where a column was expected."),
         ("a IN ()", "where= has ')' where a number"),
         ("a IN (1,)", "where= has ')' where a number"),
@@ -195,6 +203,28 @@ def test_what_is_no_condition(text, says):
         parse(text)
     assert str(error.value).startswith(says)
     assert str(error.value).endswith(NEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "a LIKE 'x%'",
+            "where= has LIKE, which is not offered: engines read patterns differently. "
+            "Name the texts: a IN ('north', 'east'), or a = 'north'.",
+        ),
+        ("b = 1 OR a not ilike 'x%'", "where= has ilike, which is not offered: engines read patterns"),
+        (
+            "a BETWEEN 1 AND 2",
+            "where= has BETWEEN, which is not offered: write both ends: a >= 30 AND a <= 40.",
+        ),
+    ],
+)
+def test_words_of_sql_get_the_next_step(text, says):
+    with pytest.raises(QueryError) as error:
+        parse(text)
+    assert str(error.value).startswith(says)
+    assert parse("like = 1 AND between") == Combined("AND", (Compare("like", "=", 1.0), IsTrue("between")))
 
 
 def test_length_is_limited():
@@ -245,12 +275,15 @@ leaves = (
     st.builds(Compare, names | bare, st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), values)
     | st.builds(In, names | bare, st.lists(values, min_size=1, max_size=3).map(tuple))
     | st.builds(IsNull, names | bare)
+    | st.builds(IsTrue, names | bare)
 )
 trees = st.recursive(
     leaves,
     lambda inner: (
         st.builds(Not, inner)
-        | st.builds(Both, st.sampled_from(["AND", "OR"]), st.lists(inner, min_size=2, max_size=3).map(tuple))
+        | st.builds(
+            Combined, st.sampled_from(["AND", "OR"]), st.lists(inner, min_size=2, max_size=3).map(tuple)
+        )
     ),
     max_leaves=12,
 )
@@ -271,15 +304,17 @@ def rendered(tree, spell, inside=None):
     match tree:
         case Compare(column, operator, value):
             return f"{quoted(column)} {operator} {written(value)}"
-        case In(column, found):
-            return f"{quoted(column)} {spell('IN')} ({', '.join(map(written, found))})"
+        case In(column, literals):
+            return f"{quoted(column)} {spell('IN')} ({', '.join(map(written, literals))})"
         case IsNull(column):
             return f"{quoted(column)} {spell('IS NULL')}"
+        case IsTrue(column):
+            return quoted(column)
         case Not(IsNull(column)):
             return f"{quoted(column)} {spell('IS NOT NULL')}"
         case Not(inner):
             return f"{spell('NOT')} {rendered(inner, spell, 'NOT')}"
-        case Both(word, parts):
+        case Combined(word, parts):
             text = f" {spell(word)} ".join(rendered(part, spell, word) for part in parts)
             return text if inside is None or (inside, word) == ("OR", "AND") else f"({text})"
 

@@ -1,7 +1,17 @@
 """The command line: parses, calls, prints.
 
-stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage. One file a group of
-commands.
+stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage.
+
+    ask.py       plan, release, whatif
+    ledger.py    accord ledger …
+    research.py  audit, reproduce, mechanisms
+    start.py     demo, version
+    group.py     the command `accord`, to which these add theirs
+    options.py   options that several commands share
+    parsing.py   from options to tables and questions
+    without_data.py  --levels in the place of a table
+    printing.py  results, refusals, progress
+    wording.py   refusals in the words of the options
 """
 
 from accord.cli import ask, ledger, research, start  # their commands

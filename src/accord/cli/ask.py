@@ -8,132 +8,165 @@ from typing import Any
 import click
 
 import accord
-from accord.cli import words
+from accord.cli import parsing
 from accord.cli.group import main
 from accord.cli.options import table_options
-from accord.cli.printing import answer_in, print_result, print_view, working
+from accord.cli.printing import print_result, refuse_in, working
+from accord.cli.without_data import SourceOrLevels, levels_option, spec_of
 from accord.statistics import Grouped
 
 
-@main.command()
+@main.command(cls=SourceOrLevels)
 @table_options
-def plan(**given: Any) -> None:
+@levels_option
+def plan(**options: Any) -> None:
     """Predict the error of every mechanism, before any value is read."""
-    people, query = _opened(given)
-    _drawable(query, given["plot"])
-    ledger = _open_ledger(given)
-    with working("reading the levels"):
-        made = _planned(people, query, ledger, given)
-    if made.choice is not None:
-        _plot(made, given["plot"])
-    if ledger is None or made.is_grouped:
-        print_view(given["as_json"], made.describe, "plan_view", made)
+    from accord.release.receipt import remaining_document
+    from accord.report.ledgers import remaining_view
+    from accord.report.plans import plan_view
+
+    refuse_in(options["as_json"])
+    if (spec := spec_of(options)) is not None:
+        query = parsing.question({}, options)
+        _refuse_figure(query, options["plot"])
+        t = parsing.as_number(options["t"])
+        decided = accord.plan(spec, query, options["mechanism"], _share(options), t=t)
+        _plot(decided, options["plot"])
+        print_result(options["as_json"], decided.describe, lambda: plan_view(decided))
         return
-    from accord.release.receipt import left_document
+    people, query = _opened(options)
+    _refuse_figure(query, options["plot"])
+    ledger = _open_ledger(options)
+    with working("reading the levels"):
+        decided = _planned(people, query, ledger, options)
+    if decided.choice is not None:
+        _plot(decided, options["plot"])
+    if ledger is None or decided.is_grouped:
+        print_result(options["as_json"], decided.describe, lambda: plan_view(decided))
+        return
+    remaining, affordable = ledger.remaining(people), ledger.affordable(people, decided)
 
-    left = ledger.remaining(people)
-    affordable = ledger.affordable(people, made)
-    print_view(
-        given["as_json"],
-        lambda: {**made.describe(), "ledger": left_document(left, affordable)},
-        "plan_view",
-        made,
-    )
-    if not given["as_json"]:
+    def document() -> dict[str, Any]:
+        return {**decided.describe(), "ledger": remaining_document(remaining, affordable)}
+
+    print_result(options["as_json"], document, lambda: plan_view(decided))
+    if not options["as_json"]:
         click.echo()
-        print_view(False, dict, "remaining_view", left, affordable)
+        print_result(False, dict, lambda: remaining_view(remaining, affordable))
 
 
 @main.command()
 @table_options
-def release(**given: Any) -> None:
+def release(**options: Any) -> None:
     """Answer at everyone's own level, and say what it cost whom."""
-    people, query = _opened(given)
-    _drawable(query, given["plot"])
-    ledger = _open_ledger(given)
+    from accord.report.releases import release_view
+
+    people, query = _opened(options)
+    _refuse_figure(query, options["plot"])
+    ledger = _open_ledger(options)
     with working("reading the table"):
-        if given["remaining"]:
-            made = people.release(_planned(people, query, ledger, given), ledger=ledger)
+        if options["remaining"]:
+            released = people.release(_planned(people, query, ledger, options), ledger=ledger)
         else:
-            made = people.release(
-                query, given["mechanism"], given["share"], t=words.as_number(given["t"]), ledger=ledger
+            t = parsing.as_number(options["t"])
+            released = people.release(
+                query,
+                options["mechanism"],
+                options["share"],
+                t=t,
+                report_missing=options["report_missing"],
+                ledger=ledger,
             )
-    if made.plan.choice is not None:
-        _plot(made.plan, given["plot"])
-    print_view(given["as_json"], made.receipt, "release_view", made)
+    print_result(options["as_json"], released.receipt, lambda: release_view(released))
+    if released.plan.choice is not None:  # after the answer, which has been paid for: the disk may be full
+        refuse_in(False)  # stdout has its one document
+        _plot(released.plan, options["plot"])
 
 
-@main.command()
+@main.command(cls=SourceOrLevels)
 @table_options
-def whatif(**given: Any) -> None:
+@levels_option
+def whatif(**options: Any) -> None:
     """Look ahead, from the levels alone: mechanisms, thresholds, what personal levels buy, and what if a tier
-    moved.
+    moved. With --levels before anybody has chosen one, and without a SOURCE.
     """
     from accord.lab.whatif import outlook, views
 
-    if given["mechanism"] != "auto" or given["t"] is not None:
+    if options["mechanism"] != "auto" or options["t"] is not None:
         raise click.UsageError("whatif looks at every mechanism and every t. Leave --mechanism and --t out.")
-    people, query = _opened(given)
-    ledger = _open_ledger(given)
-    with working("reading the levels"):
-        spec = people.spec() if ledger is None or not given["remaining"] else ledger.remaining(people)
-        notes = people.check(query)
-        share = 1.0 if given["share"] is None else given["share"]
-        made = outlook.outlook(spec, query, share, people.neighbors, notes)
-    if given["plot"] is not None:
-        click.echo(f"figure: {views.draw(made, given['plot'])}", err=True)
-    print_result(given["as_json"], made.describe, lambda: views.view(made))
+    if options["report_missing"] is not None:
+        raise click.UsageError("whatif looks at one question. Leave --report-missing out.")
+    refuse_in(options["as_json"])
+    if (spec := spec_of(options)) is not None:
+        ahead = outlook.outlook(spec, parsing.question({}, options), _share(options))
+    else:
+        people, query = _opened(options)
+        ledger = _open_ledger(options)
+        with working("reading the levels"):
+            spec = people.spec() if ledger is None or not options["remaining"] else ledger.remaining(people)
+            notes = people.check(query)
+            ahead = outlook.outlook(spec, query, _share(options), people.neighbors, notes)
+    if options["plot"] is not None:
+        click.echo(f"figure: {views.draw(ahead, options['plot'])}", err=True)
+    print_result(options["as_json"], ahead.describe, lambda: views.view(ahead))
 
 
 main.add_command(  # what it was called before
-    click.Command("compare", callback=whatif.callback, params=whatif.params, help=whatif.help, hidden=True)
+    SourceOrLevels("compare", callback=whatif.callback, params=whatif.params, help=whatif.help, hidden=True)
 )
 
 
-def _opened(given: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
-    answer_in(given["as_json"])
-    people = words.table_of(given)
-    return people, words.question(people, given)
+def _opened(options: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
+    """The table and the question."""
+    refuse_in(options["as_json"])
+    if options["report_missing"] is not None and options["plot"] is not None:
+        raise click.UsageError("--plot draws the plan of one question. Leave it or --report-missing out.")
+    people = parsing.table_of(options)
+    return people, parsing.question(people.columns, options)
 
 
-def _open_ledger(given: dict[str, Any]) -> accord.Ledger | None:
-    if given["ledger"] is None:
-        if given["remaining"]:
+def _open_ledger(options: dict[str, Any]) -> accord.Ledger | None:
+    if options["ledger"] is None:
+        if options["remaining"]:
             raise click.UsageError("--remaining is about a ledger: give --ledger URL.")
         return None
-    if given["share"] is None and not given["remaining"]:
+    if options["share"] is None and not options["remaining"]:
         raise click.UsageError(
             "with --ledger, say how much of everyone's level this may spend: --share 0.1 is a tenth, "
             "--remaining is all that is left."
         )
-    return accord.Ledger(given["ledger"], create=False)
+    return accord.Ledger(options["ledger"], create=False)
+
+
+def _share(options: dict[str, Any]) -> float:
+    return 1.0 if options["share"] is None else float(options["share"])
 
 
 def _planned(
-    people: accord.Table, query: accord.Query, ledger: accord.Ledger | None, given: dict[str, Any]
+    people: accord.Table, query: accord.Query, ledger: accord.Ledger | None, options: dict[str, Any]
 ) -> accord.Plan:
-    share = 1.0 if given["share"] is None else given["share"]
-    if ledger is None or not given["remaining"]:
-        return people.plan(query, given["mechanism"], share, t=words.as_number(given["t"]))
-    notes = people.check(query)
-    return accord.plan(
-        ledger.remaining(people), query, given["mechanism"], share, t=words.as_number(given["t"]), notes=notes
-    )
+    """By everyone's level, or by what the ledger has left of it."""
+    mechanism, share, t = options["mechanism"], _share(options), parsing.as_number(options["t"])
+    reported = options["report_missing"]
+    if ledger is None or not options["remaining"]:
+        return people.plan(query, mechanism, share, t=t, report_missing=reported)
+    remaining, notes = ledger.remaining(people), people.check(query)
+    return accord.plan(remaining, query, mechanism, share, t=t, report_missing=reported, notes=notes)
 
 
-def _plot(made: accord.Plan, path: Path | None) -> None:
+def _plot(decided: accord.Plan, path: Path | None) -> None:
     if path is not None:
         from accord.report.figures import draw_plan
 
-        click.echo(f"figure: {draw_plan(made, path)}", err=True)
+        click.echo(f"figure: {draw_plan(decided, path)}", err=True)
 
 
-def _drawable(query: accord.Query, path: Path | None) -> None:
-    """Refuses a figure that cannot be drawn, before anybody is charged."""
+def _refuse_figure(query: accord.Query, path: Path | None) -> None:
+    """Refuse a figure that cannot be drawn, before anybody is charged."""
     if path is None:
         return
     if isinstance(query, Grouped) and query.part.public:
         raise click.UsageError("public groups have a plan each: draw one with --where instead of --by.")
-    from accord.report.figures import need_place
+    from accord.report.figures import refuse_path
 
-    need_place(path)
+    refuse_path(path)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from io import TextIOWrapper
 from typing import Any
 
 import click
 
 import accord
-from accord.cli.printing import refuse
-from accord.errors import AccordError
+from accord.cli.printing import print_refusal, print_warning
+from accord.cli.wording import in_options
+from accord.errors import AccordError, AccordWarning
 
 
 class Refusing(click.Group):
@@ -19,16 +21,18 @@ class Refusing(click.Group):
     def main(self, *args: Any, **options: Any) -> Any:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(
-                    errors="replace"
-                )  # a letter that the terminal does not have costs no answer
+                # a letter that the terminal does not have costs no answer
+                stream.reconfigure(errors="replace")
         return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", AccordWarning)
+                warnings.showwarning = print_warning
+                return super().invoke(ctx)
         except AccordError as error:
-            refuse(error, ctx.meta.get("accord.json", False))
+            print_refusal(type(error).__name__, in_options(str(error)), ctx.meta.get("accord.json", False))
             ctx.exit(1)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 import accord
-from accord.cli import words
+from accord.cli import parsing
 from accord.cli.group import main
 from accord.cli.options import json_option, level_options, plot_option
-from accord.cli.printing import answer_in, print_result, print_view, working
+from accord.cli.printing import print_result, refuse_in, working
 
 
 @main.group()
@@ -25,11 +25,13 @@ def ledger() -> None:
 @json_option
 def init(url: str, as_json: bool) -> None:
     """Make a new ledger, with the key by which it knows people."""
-    answer_in(as_json)
-    books = accord.Ledger(url)
-    entries = len(books.entries())
-    document = {"schema": 1, "ledger": books.label, "entries": entries}
-    print_view(as_json, lambda: document, "init_view", books.label, entries)
+    from accord.report.ledgers import init_view
+
+    refuse_in(as_json)
+    opened = accord.Ledger(url)
+    entries = len(opened.entries())
+    document = {"schema": 1, "ledger": opened.label, "entries": entries}
+    print_result(as_json, lambda: document, lambda: init_view(opened.label, entries))
 
 
 @ledger.command()
@@ -38,14 +40,14 @@ def init(url: str, as_json: bool) -> None:
 @click.argument("source")
 @level_options
 @json_option
-def register(url: str, name: str, **given: Any) -> None:
+def register(url: str, name: str, **options: Any) -> None:
     """Make a table known under a NAME, or a new version of it: who is in it, and with which level."""
-    answer_in(given["as_json"])
-    books, people = accord.Ledger(url, create=False), words.table_of(given)
+    refuse_in(options["as_json"])
+    opened, people = accord.Ledger(url, create=False), parsing.table_of(options)
     with working("reading who is in the table"):
-        registration = books.register(people, name)
+        registration = opened.register(people, name)
     document = {"schema": 1, **vars(registration)}
-    print_view(given["as_json"], lambda: document, "registration_view", registration)
+    print_result(options["as_json"], lambda: document, lambda: _plain(str(registration)))
 
 
 @ledger.command()
@@ -54,15 +56,16 @@ def register(url: str, name: str, **given: Any) -> None:
 @json_option
 def show(url: str, plot: Path | None, as_json: bool) -> None:
     """Budgets by table and level: spent and left."""
-    answer_in(as_json)
+    from accord.release.receipt import accounts_document
+    from accord.report.ledgers import accounts_view
+
+    refuse_in(as_json)
     accounts = accord.Ledger(url, create=False).accounts()
     if plot is not None:
         from accord.report.figures import draw_accounts
 
         click.echo(f"figure: {draw_accounts(accounts, plot)}", err=True)
-    from accord.release.receipt import accounts_document
-
-    print_view(as_json, lambda: accounts_document(accounts), "accounts_view", accounts)
+    print_result(as_json, lambda: accounts_document(accounts), lambda: accounts_view(accounts))
 
 
 @ledger.command()
@@ -70,9 +73,11 @@ def show(url: str, plot: Path | None, as_json: bool) -> None:
 @json_option
 def history(url: str, as_json: bool) -> None:
     """Every release that was charged: question, mechanism, charges, predicted error, time, version."""
-    answer_in(as_json)
+    from accord.report.ledgers import history_view
+
+    refuse_in(as_json)
     releases = accord.Ledger(url, create=False).history()
-    print_view(as_json, lambda: {"schema": 1, "releases": releases}, "history_view", releases)
+    print_result(as_json, lambda: {"schema": 1, "releases": releases}, lambda: history_view(releases))
 
 
 @ledger.command()
@@ -81,9 +86,11 @@ def history(url: str, as_json: bool) -> None:
 def verify(url: str, as_json: bool) -> None:
     """Check that no entry was changed or removed, and that the accounts follow from them.
     Exit code 1 if not."""
-    answer_in(as_json)
+    from accord.report.ledgers import verdict_view
+
+    refuse_in(as_json)
     verdict = accord.Ledger(url, create=False).verify()
-    print_view(as_json, lambda: {"schema": 1, **vars(verdict)}, "verdict_view", verdict)
+    print_result(as_json, lambda: {"schema": 1, **vars(verdict)}, lambda: verdict_view(verdict))
     if verdict.problems:
         click.get_current_context().exit(1)
 
@@ -92,8 +99,8 @@ def verify(url: str, as_json: bool) -> None:
 @click.argument("url")
 def export(url: str) -> None:
     """Every entry and account as one JSON document, which another program can check."""
-    answer_in(True)
-    print_view(True, accord.Ledger(url, create=False).export, "")
+    refuse_in(True)
+    print_result(True, accord.Ledger(url, create=False).export, str)
 
 
 @ledger.command("accept-backup")
@@ -103,16 +110,18 @@ def export(url: str) -> None:
 def accept_backup(url: str, why: str, as_json: bool) -> None:
     """Go on from an older copy of a ledger.
     What was spent since it was made is forgotten: people may lose more than they allowed."""
-    answer_in(as_json)
+    refuse_in(as_json)
     entry = accord.Ledger(url, create=False).accept_backup(why)
+    forgotten = "Whatever was spent after this copy was made is forgotten."
+    print_result(
+        as_json,
+        lambda: {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content},
+        lambda: _plain(f"accepted, as entry {entry.seq:,}. {forgotten}"),
+    )
 
-    def document() -> Any:
-        return {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content}
 
-    def view() -> Any:
-        from rich.text import Text
+def _plain(line: str) -> Any:
+    """A line of text, in which brackets are no markup."""
+    from rich.text import Text
 
-        accepted = f"accepted, as entry {entry.seq:,}."
-        return Text(f"{accepted} Whatever was spent after this copy was made is forgotten.")
-
-    print_result(as_json, document, view)
+    return Text(line)

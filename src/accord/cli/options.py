@@ -8,12 +8,15 @@ from typing import Any
 
 import click
 
-from accord.statistics import ALL
+from accord.statistics import ALL, PER_PERSON
 
 STATISTICS = tuple(statistic.name for statistic in ALL)
+OWN_OPTIONS = tuple(option for statistic in ALL for option in statistic.own_options)
 
 
 def options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Several decorators as one, which shows them in this order."""
+
     def add(command: Callable[..., None]) -> Callable[..., None]:
         for option in reversed(options):
             command = option(command)
@@ -25,12 +28,12 @@ def options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Cal
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 
 
-def plot_option(what: str) -> Callable[..., Any]:
+def plot_option(subject: str) -> Callable[..., Any]:
     return click.option(
         "--plot",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help=f"Draw {what} into a .png, .svg or .pdf.",
+        help=f"Draw {subject} into a .png, .svg or .pdf.",
     )
 
 
@@ -48,10 +51,30 @@ level_options = options(
     ),
     click.option("--default", metavar="TIER|ε", help="The tier or level of people who have none."),
     click.option("--user", metavar="COLUMN", help="Who a row is of: people may have several."),
+    click.option(
+        "--csv",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="How CSV files are read, each time one of delimiter, decimal, thousands, encoding, dates, true, "
+        "false: --csv decimal=, --csv dates=%d.%m.%Y",
+    ),
+    click.option(
+        "--consent",
+        metavar="SOURCE",
+        help="A register of who chose which level, joined by --user; --epsilon is then a column of it.",
+    ),
+    click.option("--consent-user", metavar="COLUMN", help="Its column of people, if it has another name."),
+    click.option(
+        "--valid-from",
+        metavar="COLUMN",
+        help="Since when its entries are valid; the latest counts [default: valid_from, if it is there].",
+    ),
+    click.option("--as-of", metavar="DATE", help="The moment at which they count [default: now, in UTC]."),
 )
 
 
 def table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What a question about a table is made of."""
     return options(
         click.argument("source"),
         click.argument("statistic", type=click.Choice(STATISTICS), metavar="STATISTIC"),
@@ -80,12 +103,26 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             help="Whether everyone may know who is in which group.",
         ),
         click.option(
-            "--max", "most", type=int, metavar="N", help="Of rows: the most that one person counts for."
+            "--at-most",
+            type=int,
+            default=1,
+            show_default=True,
+            metavar="K",
+            help="With --user: in how many groups or categories one person may be.",
         ),
-        click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells."),
+        *(
+            click.option(f"--{own.name}", type=own.type, metavar=own.metavar, help=own.help)
+            for own in OWN_OPTIONS
+        ),
+        click.option("--edges", metavar="A,B,C,…", help="Edges of a histogram's cells: numbers or dates."),
         click.option("--categories", metavar="A,B,…", help="A histogram's categories."),
         click.option(
             "--p", metavar="P[,P…]", help="Which quantile, between 0 and 1; several share the budget."
+        ),
+        click.option(
+            "--interval",
+            type=click.Choice(["values"]),
+            help="Of a quantile, an interval in values, too; two thirds of the charge are spent on it.",
         ),
         click.option(
             "--on",
@@ -93,16 +130,30 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             help="A regression's features with their public bounds or categories: age=18..100,sex=f|m.",
         ),
         click.option("--std", type=float, help="A publicly known upper bound of the standard deviation."),
-        click.option("--step", type=float, help="The values' own resolution, such as 1."),
+        click.option("--step", metavar="X", help="The values' own resolution, such as 1, or '1 day'."),
         click.option(
-            "--missing", metavar="VALUE|CELL", help="What missing values count as [default: the middle]."
+            "--missing",
+            metavar="exclude|none|middle|VALUE|CELL",
+            help="People without a value are left out, none is missing, or what they count as "
+            "[default: exclude].",
+        ),
+        click.option(
+            "--report-missing",
+            type=float,
+            metavar="F",
+            help="Spend this part of the charge on how many people have no readable value, such as 0.05.",
+        ),
+        click.option(
+            "--per-person",
+            type=click.Choice(PER_PERSON),
+            help="With --user: what a person's rows come to [default: as the statistic has it].",
         ),
         click.option("--mechanism", default="auto", show_default=True, help="A name of 'accord mechanisms'."),
         click.option(
             "--t",
             metavar="ε",
-            help="The level of --mechanism threshold, or of sample (also max, mean, min) [default: the "
-            "best].",
+            help="The level of --mechanism threshold, or of sample (also max, mean, min) "
+            "[default: the best].",
         ),
         click.option(
             "--share",

@@ -7,102 +7,105 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EPIPE
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
 from accord.errors import AccordError
 
 
-def answer_in(as_json: bool) -> None:
-    """Refusals come in the same form as results."""
+def refuse_in(as_json: bool) -> None:
+    """Have refusals come in the same form as results."""
     click.get_current_context().meta["accord.json"] = as_json
 
 
-def print_view(as_json: bool, document: Callable[[], dict[str, Any]], view: str, *args: Any) -> None:
-    """One of the views of accord.report.text."""
-
-    def made() -> Any:
-        from accord.report import text
-
-        return getattr(text, view)(*args)
-
-    print_result(as_json, document, made)
-
-
 def print_result(as_json: bool, document: Callable[[], dict[str, Any]], view: Callable[[], Any]) -> None:
+    """A result on stdout: as one JSON document, or as text."""
     try:
         if as_json:
-            from accord.release.receipt import to_json
-
-            click.echo(_spelled(to_json(document())))
+            print_document(document())
         else:
             console().print(view())
     except OSError as fault:
         if fault.errno == EPIPE:  # whoever reads has seen enough
             raise
         raise AccordError(
-            f"cannot write the result ({fault.strerror}). Make room where stdout goes; what was charged "
-            "stays charged."
+            f"cannot write the result ({fault.strerror}). Make room where stdout goes; "
+            "what was charged stays charged."
         ) from None
 
 
-def _spelled(document: str) -> str:
-    """JSON as stdout can hold it."""
-    try:
-        document.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(json.loads(document), indent=2)
-    return document
-
-
-def refuse(error: AccordError, as_json: bool) -> None:
-    line = f"{type(error).__name__}: {error}"
-    if not as_json:
-        click.echo(line, err=True)
-        return
+def print_document(document: dict[str, Any]) -> None:
+    """JSON on stdout, with escapes for letters that it cannot hold."""
     from accord.release.receipt import to_json
 
+    text = to_json(document)
     try:
-        click.echo(
-            _spelled(to_json({"schema": 1, "error": {"type": type(error).__name__, "message": str(error)}}))
-        )
-    except OSError:  # stdout is full
-        click.echo(line, err=True)
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=2)
+    click.echo(text)
+
+
+def print_refusal(kind: str, message: str, as_json: bool) -> None:
+    """A line on stderr, or a document on stdout if there is room for it."""
+    if as_json:
+        try:
+            print_document({"schema": 1, "error": {"type": kind, "message": message}})
+            return
+        except OSError:  # stdout is full
+            pass
+    click.echo(f"{kind}: {message}", err=True)
+
+
+def print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A line on stderr, in the place of Python's own with its line of code."""
+    click.echo(f"warning: {message}", err=True)
 
 
 def console(stderr: bool = False) -> Any:
+    """Of the terminal's width; of a fixed one where nobody is watching."""
     from rich.console import Console
 
-    console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=118)
+    console = Console(stderr=stderr, highlight=False, force_jupyter=False)
+    if console.is_terminal:
+        return console
+    return Console(stderr=stderr, highlight=False, width=118, force_jupyter=False)
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
+def working(label: str) -> Iterator[None]:
     """A spinner on stderr, if someone is watching, with how far a long scan is."""
     from accord.engines import watched
 
-    with console(stderr=True).status(f"{what} …") as status:
+    with console(stderr=True).status(f"{label} …") as status:
 
-        def shown(percent: float) -> None:
-            status.update(f"{what} … {percent:.0f} %" if 0 < percent < 100 else f"{what} …")
+        def update(percent: float) -> None:
+            status.update(f"{label} … {percent:.0f} %" if 0 < percent < 100 else f"{label} …")
 
-        with watched(shown):
+        with watched(update):
             yield
 
 
 @contextmanager
-def progress(what: str) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
-    """A bar on stderr, if someone is watching: to be called after each step with what was done; and with how
-    many there are.
+def progress(label: str) -> Iterator[tuple[Callable[[str], None], Callable[[int], None]]]:
+    """A bar on stderr, if someone is watching.
+
+    The first function is to be called after each step with its name, the second with how many there are.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(label, total=None)
         yield (
-            lambda name: bar.update(task, advance=1, description=f"{what} {name}"),
+            lambda name: bar.update(task, advance=1, description=f"{label} {name}"),
             lambda steps: bar.update(task, total=steps),
         )

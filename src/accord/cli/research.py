@@ -9,7 +9,7 @@ import click
 
 from accord.cli.group import main
 from accord.cli.options import json_option
-from accord.cli.printing import answer_in, print_result, print_view, progress
+from accord.cli.printing import print_result, progress, refuse_in
 
 
 @main.command()
@@ -19,8 +19,8 @@ from accord.cli.printing import answer_in, print_result, print_view, progress
     "statistics",
     multiple=True,
     metavar="NAME",
-    help="Only this one, such as mean, 'mean where', 'median by', basics, programs; may be repeated "
-    "[default: all].",
+    help="Only this one, such as mean, 'mean where', 'median by', basics, programs; "
+    "may be repeated [default: all].",
 )
 @click.option(
     "--runs",
@@ -62,13 +62,13 @@ def audit(
     Exit code 1 if there are any.
     """
     from accord.lab import audit as auditing
-    from accord.lab.audit import views
+    from accord.lab.audit import report
 
-    answer_in(as_json)
+    refuse_in(as_json)
     if page is not None:
-        views.need_place(page)
+        report.refuse_unwritable(page)
     with progress("auditing") as (step, planned):
-        found = auditing.run(
+        result = auditing.run(
             mechanisms,
             statistics,
             runs=runs,
@@ -79,12 +79,12 @@ def audit(
             planned=planned,
         )
     if page is not None:
-        click.echo(f"page: {views.write(found, page)}", err=True)
-    print_result(as_json, found.describe, lambda: views.view(found))
+        click.echo(f"page: {report.write(result, page)}", err=True)
+    print_result(as_json, result.describe, lambda: report.view(result))
     if not as_json:
-        for script in views.scripts(found)[:1]:
+        for script in report.scripts(result)[:1]:
             click.echo(f"\n{script}")
-    if not found.passed:
+    if not result.passed:
         click.get_current_context().exit(1)
 
 
@@ -136,21 +136,19 @@ def reproduce(
     from accord.lab.papers import page, reproduction
     from accord.report.figures import pyplot
 
-    answer_in(as_json)
+    refuse_in(as_json)
     if not ids:
         print_result(as_json, reproduction.catalogue, page.catalogue_view)
         return
-
-    if data is not None and not any(e.id.startswith("J-fig3") for e in reproduction.wanted(ids)):
+    experiments = reproduction.wanted(ids)
+    if data is not None and not any(e.id.startswith("J-fig3") for e in experiments):
         raise click.UsageError("--data is for J-fig3. Name it, or leave --data out.")
     pyplot()  # rather missing now than after a quarter of an hour
-    chosen = reproduction.wanted(ids)
-    found = {}
     with progress("measuring") as (step, planned):
-        planned(sum(len(e.settings) for e in chosen))
-        for result in reproduction.reproduce(chosen, runs, seed, jobs, data, step):
-            found[result.experiment.id] = result
-    results = [found[e.id] for e in chosen]
+        planned(sum(len(e.settings) for e in experiments))
+        measured = reproduction.reproduce(experiments, runs, seed, jobs, data, step)
+        by_id = {result.experiment.id: result for result in measured}
+    results = [by_id[e.id] for e in experiments]
     pages = page.write(results, out)
     print_result(as_json, lambda: reproduction.document(results), lambda: page.views(results))
     click.echo(f"pages: {', '.join(map(str, pages))}", err=True)
@@ -161,21 +159,16 @@ def reproduce(
 def mechanisms(as_json: bool) -> None:
     """List every mechanism with paper, neighbors and guarantee."""
     from accord.mechanisms import ALL
+    from accord.report.plans import mechanisms_view
 
-    print_view(
-        as_json,
-        lambda: {
-            "schema": 1,
-            "mechanisms": [
-                {
-                    "name": m.name,
-                    "paper": m.paper,
-                    "neighbors": [relation.name for relation in m.relations],
-                    "guarantee": m.guarantee,
-                    "answers": list(m.statistics),
-                }
-                for m in ALL
-            ],
-        },
-        "mechanisms_view",
-    )
+    rows = [
+        {
+            "name": m.name,
+            "paper": m.paper,
+            "neighbors": [relation.name for relation in m.relations],
+            "guarantee": m.guarantee,
+            "answers": list(m.statistics),
+        }
+        for m in ALL
+    ]
+    print_result(as_json, lambda: {"schema": 1, "mechanisms": rows}, mechanisms_view)

@@ -1,5 +1,28 @@
 """Engines read the data: one opened source, its columns, and exact aggregates by SQL."""
 
-from accord.engines.engine import SUPPORTED, Columns, Engine, Kind, open_source, tell, watched
+from accord.engines.csv_options import CSV, csv_options
+from accord.engines.engine import (
+    SUPPORTED,
+    Columns,
+    Engine,
+    Kind,
+    absolute,
+    can_be_opened_again,
+    open_source,
+    tell,
+    watched,
+)
 
-__all__ = ["SUPPORTED", "Columns", "Engine", "Kind", "open_source", "tell", "watched"]
+__all__ = [
+    "CSV",
+    "SUPPORTED",
+    "Columns",
+    "Engine",
+    "Kind",
+    "absolute",
+    "can_be_opened_again",
+    "csv_options",
+    "open_source",
+    "tell",
+    "watched",
+]

@@ -1,7 +1,7 @@
 """Dialect: how one engine writes the SQL that every engine is asked.
 
 What an engine must say in its own words is abstract; what is the same everywhere is written out. The shapes
-of what is asked (shapes.py, gathering.py, keys.py, keeping.py) are made of these words alone.
+of what is asked (shapes.py, per_person.py, keys.py, where_sql.py) are made of these words alone.
 
 Kept to what SQL engines evaluate to the same bit: columns are cast to double first; what is missing is told
 by one test (`is_finite`); a cell is FLOOR((x − low)·inverse + 0.5), without division or rounding functions;
@@ -18,9 +18,15 @@ from typing import Any
 from accord.engines.engine import Kind
 from accord.errors import QueryError
 
+BLANKS = " \t\r\n\ufeff\u00a0"
+"""What is no part of an id at its ends."""
+
 
 class Dialect(ABC):
     """The SQL of one engine, for the columns of one source."""
+
+    reads_dates_in_text = False
+    """Whether `seconds` reads a column of text, in which dates are written as 2026-01-31."""
 
     def __init__(self, types: Mapping[str, Any]) -> None:
         """`types`: the engine's own, of each column in its order."""
@@ -37,10 +43,13 @@ class Dialect(ABC):
     @property
     @abstractmethod
     def wide_type(self) -> str:
-        """Of whole numbers of at least 38 digits."""
+        """Of whole numbers of at least 38 digits, which the shapes add and multiply as they stand.
+
+        An engine that has none must refuse what takes them: a sum that became a double would be a wrong one.
+        """
 
     @abstractmethod
-    def attempt(self, x: str, kind: str) -> str:
+    def attempt(self, x: str, sql_type: str) -> str:
         """A cast that cannot fail: NULL where it does not work."""
 
     # ---- literals and names --------------------------------------------------------------------------------
@@ -64,13 +73,6 @@ class Dialect(ABC):
         """The sum of whole numbers of 64 bits, however large it becomes."""
 
     @abstractmethod
-    def steps(self, x: str, low: float, factor: float) -> str:
-        """How many steps of 1/factor a double lies above `low`, rounded: see `plain_steps`.
-
-        Asked only where it lies so near that a step can tell.
-        """
-
-    @abstractmethod
     def quotient(self, a: str, b: str) -> str:
         """The quotient of positive whole numbers, rounded down."""
 
@@ -88,6 +90,7 @@ class Dialect(ABC):
     def level(self, column: str, kind: Kind) -> str:
         """A column of levels as a double; NaN for what is not a number, NULL for none.
 
+        Where there is no NaN, a negative number: that is refused as well.
         Never above its decimal value: a double may lie above the decimal that it was made of, and a level is
         a promise. So a decimal is cut to millionths first.
         """
@@ -113,24 +116,26 @@ class Dialect(ABC):
     # ---- who a row is of -----------------------------------------------------------------------------------
 
     @abstractmethod
-    def identity(self, user: str, kind: Kind) -> str:
-        """Who a row is of.
+    def text_identity(self, user: str) -> str:
+        """Who a row is of, from a column of text: composed (NFC), without outer BLANKS and a trailing .0.
 
-        Ids are compared as text without outer blanks and a trailing .0, so that 7, 7.0 and ' 7' are one
-        person.
+        So ' 7', '7' and '7.0' are one person.
         """
 
     @abstractmethod
-    def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
-        """Somebody's `identity` as a keyed hash of 63 bits: the same number in every engine.
+    def name(self, identity: str, user: str, kind: Kind) -> str:
+        """Somebody's `identity` as text, whatever the type of its column: the same in every engine.
 
-        The secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or
-        extend it.
+        So 7, 7.0 and '7' are one person. For others than whole numbers, see `is_named_alike`.
         """
 
     @abstractmethod
-    def is_inexact_id(self, user: str) -> str:
-        """Whether an id is a floating-point number that does not tell one whole number from the next."""
+    def digest(self, text: str) -> str:
+        """The first 63 bits of the SHA-256 of a text, as a BIGINT."""
+
+    @abstractmethod
+    def mantissa(self, column: str) -> int | None:
+        """How many bits of a whole number a column of floating-point numbers holds; None: it is of others."""
 
     # ---- tables from one text ------------------------------------------------------------------------------
 
@@ -149,7 +154,7 @@ class Dialect(ABC):
         return self._names[name]
 
     def double(self, value: float) -> str:
-        """A double, from its shortest text."""
+        """A double, from its shortest text. ±∞ and NaN are among them: some engines read these as 0."""
         return f"CAST('{value!r}' AS {self.double_type})"
 
     def wide(self, value: int) -> str:
@@ -164,18 +169,55 @@ class Dialect(ABC):
         """A double that is a whole number, as a BIGINT."""
         return self.attempt(x, "BIGINT")
 
-    def sum_wide(self, x: str) -> str:
-        """The sum of whole numbers that may exceed 64 bits themselves."""
-        return f"SUM({self.as_wide(x)})"
+    def steps(self, x: str, low: float, factor: float) -> str:
+        """How many steps of 1/factor a double lies above `low`, rounded.
 
-    def plain_steps(self, x: str, low: float, factor: float) -> str:
-        """`steps` as most engines have them: where a product of doubles that is too small for one is 0."""
+        Asked only where it lies so near that a step can tell. A product that is too small for a double must
+        come to 0: an engine where it is an error (PostgreSQL) says this in its own words.
+        """
         return f"FLOOR(({x} - {self.double(low)}) * {self.double(factor)} + 0.5)"
+
+    def identity(self, user: str, kind: Kind) -> str:
+        """Who a row is of: see `text_identity`."""
+        return self.text_identity(user) if kind in ("text", "untyped") else self.column(user)
+
+    def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
+        """Somebody's `name` as a keyed hash of 63 bits: the same number in every engine.
+
+        The secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or
+        extend it.
+        """
+        return self.digest(f"{self.secret(secret)} || {self.name(identity, user, kind)}")
+
+    def is_named_alike(self, user: str) -> bool:
+        """Whether every id of a column has the same `name` in every engine, and in every session of one."""
+        return True
+
+    def secret(self, secret: str) -> str:
+        """The key of `person`. An engine whose queries others can see says it elsewhere."""
+        return self.text(secret)
+
+    def is_inexact_id(self, user: str) -> str:
+        """Whether an id is a floating-point number that does not tell one whole number from the next."""
+        bits = self.mantissa(user)
+        if bits is None:
+            return "FALSE"
+        return f"NOT ABS(CAST({self.column(user)} AS {self.double_type})) < {self.double(2.0**bits)}"
 
     def finite_number(self, column: str, kind: Kind) -> str:
         """A column as a double; NULL where it is missing: NULL, NaN, ±∞."""
         x = self.number(column, kind)
         return f"CASE WHEN {self.is_finite(x)} THEN {x} END"
+
+    def truth(self, column: str) -> str:
+        """A column of truth values, or of words for them, as a truth value; NULL where it is none."""
+        return self.attempt(self.column(column), "BOOLEAN")
+
+    def readable(self, column: str, kind: str) -> str:
+        """What is read from a column without a type, by an example: a "number", "date" or "timestamp"."""
+        if kind == "number":
+            return "number such as 1234.5 (text, 1.234,5, $5)"
+        return "date such as 2026-01-31 (a time zone is not read)"
 
     def tier(self, column: str, kind: Kind, tiers: Collection[str]) -> str:
         """A column that names tiers, as text.
@@ -187,6 +229,18 @@ class Dialect(ABC):
             return letters
         return f"CASE {letters} WHEN 'True' THEN 'true' WHEN 'False' THEN 'false' ELSE {letters} END"
 
+    def least(self, a: str, b: str) -> str:
+        """The smaller of two numbers."""
+        return f"LEAST({a}, {b})"
+
+    def listed(self, entries: str, name: str) -> str:
+        """A table of one column of this name, with a row for each entry of a plain text, at its commas."""
+        return f"(SELECT {self.split(entries)} AS {name})"
+
+    def around_colon(self, entry: str) -> tuple[str, str]:
+        """What stands before the colon of an entry, and what stands after it."""
+        return f"split_part({entry}, ':', 1)", f"split_part({entry}, ':', 2)"
+
     def position(self, column: str, texts: Sequence[str]) -> str:
         """Which of several texts a column has, as its place among them; NULL: none."""
         letters = self.letters(column)
@@ -195,7 +249,7 @@ class Dialect(ABC):
 
 
 class StandardLiterals:
-    """Names and texts as standard SQL quotes them, for engines that do."""
+    """Names, texts and moments as standard SQL writes them, for engines that do."""
 
     def quote(self, name: str) -> str:
         """A name in double quotes."""
@@ -204,6 +258,10 @@ class StandardLiterals:
     def text(self, value: str) -> str:
         """A text in single quotes."""
         return "'" + printable(value).replace("'", "''") + "'"
+
+    def instant(self, value: str) -> str:
+        """A timestamp without a time zone."""
+        return f"TIMESTAMP {self.text(value)}"
 
 
 def printable(value: str) -> str:

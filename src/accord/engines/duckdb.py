@@ -10,140 +10,39 @@ a SourceError names the source and the class of the fault.
 
 from __future__ import annotations
 
-import glob
-import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+import duckdb
 import numpy as np
 
 from accord.engines import duckdb_sources as sources
-from accord.engines.dialect import Dialect, StandardLiterals
+from accord.engines.csv_options import CSV
+from accord.engines.dialect import Dialect
 from accord.engines.duckdb_connection import OWN, patiently, quietly
+from accord.engines.duckdb_dialect import DuckDBDialect
+from accord.engines.duckdb_files import FileView
 from accord.engines.duckdb_sources import ALIKE, GIVEN, Column
-from accord.engines.engine import SUPPORTED, Kind
+from accord.engines.engine import NOT_CSV, SUPPORTED, Engine, open_source
+from accord.engines.files import find
 from accord.errors import SourceError
 
 _NAME = "accord_source"
-"""What was given, with generated names of columns (names.py): all that other SQL sees."""
-_USED, _LITERAL = re.compile(r"\bc(\d+)\b"), re.compile(r"'(?:[^']|'')*'")
+"""What was given, with generated names of columns (sql_names.py): all that other SQL sees."""
+_GENERATED_NAME, _LITERAL = re.compile(r"\bc(\d+)\b"), re.compile(r"'(?:[^']|'')*'")
 _RELATIONS = Lock()
 _LENT = count()
+_REGISTERS = count()
 _BITS = 31
 """NumPy has no 128-bit integers: wide numbers are fetched in three parts, the lower ones of so many bits."""
 _T = TypeVar("_T")
-
-
-class DuckDBDialect(StandardLiterals, Dialect):
-    """DuckDB's SQL, for columns of known types."""
-
-    double_type, wide_type = "DOUBLE", "HUGEINT"
-
-    def attempt(self, x: str, kind: str) -> str:
-        return f"TRY_CAST({x} AS {kind})"
-
-    def instant(self, value: str) -> str:
-        return f"TIMESTAMP {self.text(value)}"
-
-    def sum(self, x: str) -> str:
-        return f"SUM({x})"  # which is HUGEINT
-
-    def steps(self, x: str, low: float, factor: float) -> str:
-        return self.plain_steps(x, low, factor)
-
-    def quotient(self, a: str, b: str) -> str:
-        return f"({a}) // ({b})"
-
-    def number(self, column: str, kind: Kind) -> str:
-        x = self.column(column)
-        if kind != "untyped":
-            return f"CAST({x} AS DOUBLE)"
-        truth = f"CASE lower({x}) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"
-        return f"COALESCE({self.attempt(x, 'DOUBLE')}, {truth})"
-
-    def is_finite(self, x: str) -> str:
-        """Not by comparing.
-
-        Statistics of a Parquet file leave NaN out, and DuckDB takes a comparison that they decide as decided.
-        """
-        return f"isfinite({x})"
-
-    def level(self, column: str, kind: Kind) -> str:
-        """Of text with an exponent, a double holds what has at most 15 digits.
-
-        A longer one is made smaller by more than a double can be off.
-        """
-        x = self.column(column)
-        if kind == "number":
-            decimal = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", self.types[column])
-            return f"CAST({f'TRUNC({x}, 6)' if decimal and int(decimal[1]) > 6 else x} AS DOUBLE)"
-        cut = self.attempt(f"regexp_extract(trim({x}), '^[+-]?[0-9]*([.][0-9]{{0,6}})?')", "DOUBLE")
-        number, a_little_less = self.attempt(x, "DOUBLE"), self.double(1 - 2**-52)
-        finite = (
-            f"CASE WHEN regexp_full_match(trim({x}), '[+-]?[0-9]*[.]?[0-9]*') THEN {cut} "
-            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]{{1,15}}[eE][+-]?[0-9]+') THEN {number} "
-            f"WHEN regexp_full_match(trim({x}), '[+-]?[0-9.]+[eE][+-]?[0-9]+') THEN {number} * "
-            f"{a_little_less} END"
-        )
-        infinite = f"lower(trim({x})) IN ('inf', '+inf', 'infinity', '+infinity')"
-        return (
-            f"(CASE WHEN {x} IS NULL THEN NULL WHEN {infinite} THEN {number} "
-            f"WHEN {self.is_finite(finite)} THEN {finite} ELSE CAST('nan' AS DOUBLE) END)"
-        )
-
-    def letters(self, column: str) -> str:
-        return f'CAST({self.column(column)} AS VARCHAR) COLLATE "binary"'
-
-    def moment(self, column: str) -> str:
-        return self.attempt(self.column(column), "TIMESTAMP")
-
-    def seconds(self, column: str, kind: str) -> str:
-        moment = self.moment(column)
-        return (
-            f"CAST(EXTRACT(EPOCH FROM {f'CAST({moment} AS DATE)' if kind == 'date' else moment}) AS DOUBLE)"
-        )
-
-    def identity(self, user: str, kind: Kind) -> str:
-        if kind not in ("text", "untyped"):
-            return self.column(user)
-        x = f"CAST({self.column(user)} AS VARCHAR)"
-        trimmed = self._trimmed(f"nfc_normalize({x})")
-        return f"CASE WHEN regexp_full_match({x}, '[!--/-~]*') THEN {x} ELSE {trimmed} END"
-
-    def _trimmed(self, name: str) -> str:
-        return f"regexp_replace(trim({name}, ' \t\r\n\ufeff\u00a0'), '\\.0+$', '')"
-
-    def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
-        name = identity
-        if kind == "number":  # 1e16 is 10000000000000000
-            whole = f"CASE WHEN {identity} = FLOOR({identity}) THEN TRY_CAST({identity} AS HUGEINT) END"
-            name = self._trimmed(f"COALESCE(CAST({whole} AS VARCHAR), CAST({identity} AS VARCHAR))")
-        first = f"substr(sha256({self.text(secret)} || {name}), 1, 16)"
-        return f"CAST(CAST('0x' || {first} AS UBIGINT) >> 1 AS BIGINT)"
-
-    def is_inexact_id(self, user: str) -> str:
-        x = self.column(user)
-        size = f"abs(CAST({x} AS DOUBLE))"
-        return (
-            f"(typeof({x}) = 'FLOAT' AND NOT {size} < 16777216) "
-            f"OR (typeof({x}) = 'DOUBLE' AND NOT {size} < 9007199254740992)"
-        )
-
-    def split(self, entries: str) -> str:
-        return f"unnest(string_split('{entries}', ','))"
-
-    def unhexed(self, x: str) -> str:
-        return f"decode(unhex({x}))"
-
-    def position(self, column: str, texts: Sequence[str]) -> str:
-        """Faster than one comparison after the other."""
-        return f"list_position([{', '.join(map(self.text, texts))}], {self.letters(column)}) - 1"
 
 
 class DuckDB:
@@ -151,6 +50,7 @@ class DuckDB:
 
     source = _NAME
     lends = True
+    complete: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -159,17 +59,19 @@ class DuckDB:
         columns: dict[str, Column],
         state: Callable[[], object] = lambda: None,
         relation: Any = None,
+        view: FileView | None = None,
     ) -> None:
         """`connection` is accord's own, with what was given under its name.
 
-        A `relation` is streamed in when it is read.
+        A `relation` is streamed in when it is read; a `view` of files may have to be made anew.
         """
         self.label, self.state = label, state
         self.columns = {name: column.kind for name, column in columns.items()}
-        types = {name: column.type for name, column in columns.items()}
-        self.dialect: Dialect = DuckDBDialect(types)
-        self.types = types
-        self._connection, self._relation = connection, relation
+        self.dialect: Dialect = DuckDBDialect(
+            {name: column.type for name, column in columns.items()},
+            {name: column.csv for name, column in columns.items() if column.csv is not None},
+        )
+        self._connection, self._relation, self._view = connection, relation, view
         self._frame: Any = None
         self._objects: dict[str, int] = {}
         """Columns of objects in a data frame that nobody has asked for yet, and their places."""
@@ -182,52 +84,29 @@ class DuckDB:
             connection.execute(f"CREATE TEMP VIEW {_NAME} AS SELECT {everything} FROM {GIVEN}")
 
     @classmethod
-    def files(cls, path: str | Path) -> DuckDB:
-        name = str(path)
-        if os.path.isdir(name):  # noqa: PTH112  False where Path raises, as of a name that is too long
-            raise SourceError(
-                f"{name!r} is a folder. Name the files in it by a pattern, such as "
-                f"'{name.rstrip('/')}/*.parquet'."
-            )
-        exists = os.path.exists(name)  # noqa: PTH110
-        # any pattern, also an absolute one
-        paths = [name] if exists else sorted(glob.glob(name, recursive=True))  # noqa: PTH207
-        if not paths:
-            raise SourceError(
-                f"there is no file {name!r}. Check the path; a pattern such as 'people/*.parquet' names "
-                "several files."
-            )
-        suffix = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
-        if suffix not in sources.PARQUET + sources.CSV:
-            raise SourceError(
-                f"{name!r} has an ending that accord does not know. "
-                f"It reads {', '.join(sources.PARQUET + sources.CSV)} (CSV also as .gz and .zst)."
-            )
+    def files(cls, source: Any, csv: CSV | None = None) -> DuckDB:
+        """Parquet or CSV files; `csv`: how the latter are read."""
+        files = find(source)
+        if csv is not None and files.form != "csv":
+            raise SourceError(NOT_CSV.format(f"{files.label} is Parquet, which has types"))
         sizes = quietly(
-            repr(name), "Check the right to read it.", lambda: [Path(f).stat().st_size for f in paths]
+            files.label, "Check the right to read it.", lambda: [Path(f).stat().st_size for f in files.paths]
         )
         if 0 in sizes:
-            raise SourceError(f"{name!r} is empty. A table needs at least its column names.")
-        con = OWN.connect()
+            raise SourceError(f"{files.label} is empty. A table needs at least its column names.")
+        con, reading = OWN.connect(), csv or CSV()
 
-        def open_files() -> dict[str, Column]:
-            open_reader = sources.parquet_reader if suffix in sources.PARQUET else sources.csv_reader
-            reader = open_reader(con, name, paths)
-            con.execute(f"CREATE TEMP VIEW {GIVEN} AS SELECT * FROM {reader}")
-            return sources.described_columns(con, () if suffix in sources.PARQUET else None)
+        def open_files() -> tuple[FileView, dict[str, Column]]:
+            view = FileView(con, files, reading)
+            untyped = (*(view.columns if files.form == "csv" else ()), *view.folder_columns)
+            return view, sources.described_columns(con, untyped)
 
-        columns = quietly(
-            repr(name), f"Is it a whole {suffix[1:]} file, and are all files alike?", open_files
+        view, columns = quietly(
+            files.label, f"Is it a whole {files.form} file, and are all files alike?", open_files
         )
-
-        def state() -> object:
-            try:
-                stats = [Path(f).stat() for f in paths]
-            except OSError:
-                return object()  # gone: not as it was
-            return tuple((s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino) for s in stats)
-
-        return cls(repr(name), con, columns, state)
+        if csv is not None:  # names of folders are not what the files' text is
+            columns.update({name: replace(columns[name], csv=csv) for name in view.columns})
+        return cls(files.label, con, columns, files.state, view=view)
 
     @classmethod
     def arrays(cls, arrays: dict[Any, Any]) -> DuckDB:
@@ -264,21 +143,18 @@ class DuckDB:
     @classmethod
     def pandas(cls, frame: Any) -> DuckDB:
         dtypes = [str(dtype) for dtype in frame.dtypes]
-        untyped = [
-            str(name)
-            for name, dtype in zip(frame.columns, dtypes, strict=True)
-            if dtype in ("object", "bool")
-        ]
-        own = frame.copy(deep=False)
+        named = zip(frame.columns, dtypes, strict=True)
+        untyped = [str(name) for name, dtype in named if dtype in ("object", "bool")]
+        copied = frame.copy(deep=False)
         objects = {f"c{k}": k for k, dtype in enumerate(dtypes) if dtype == "object"}
         if any("[pyarrow]" in dtype for dtype in dtypes):
             # then all is made Arrow, whose types are guessed from objects
             for place in objects.values():
-                own.isetitem(place, sources.as_texts(own.iloc[:, place].to_numpy(dtype=object)))
+                _make_text(copied, place)
             objects = {}
-        engine = cls.frame(own, frame.columns, untyped)
+        engine = cls.frame(copied, frame.columns, untyped)
         engine._objects = objects
-        engine._frame = own
+        engine._frame = copied
         return engine
 
     @classmethod
@@ -289,7 +165,7 @@ class DuckDB:
         def register() -> dict[str, Column]:
             con.register(GIVEN, frame)
             described = con.execute(f"DESCRIBE {GIVEN}").fetchall()
-            sources.need_own_names("the table", names, described)
+            sources.refuse_changed_names("the table", names, described)
             return sources.described_columns(con, untyped)
 
         return cls("the table", con, quietly("the table", f"A table is made from {SUPPORTED}.", register))
@@ -300,29 +176,24 @@ class DuckDB:
             types = zip(relation.columns, relation.types, strict=True)
             return {str(name): Column(str(kind), sources.kind_of(str(kind))) for name, kind in types}
 
-        hint = "Is its connection open?"
-        described = quietly("the relation", hint, columns)
-        if len({name.lower() for name in described}) < len(described) or len(described) < len(
-            relation.columns
-        ):
+        described = quietly("the relation", "Is its connection open?", columns)
+        if len({name.lower() for name in described}) < len(relation.columns):
             raise SourceError(ALIKE.format("the relation"))
         return cls("the relation", OWN.connect(), described, relation=relation)
 
     def fetch(self, sql: str, wide: Sequence[str] = ()) -> dict[str, Any]:
         if wide:
-            parts = ", ".join(_parts(column) for column in wide)
-            sql = f"SELECT * EXCLUDE ({', '.join(wide)}), {parts} FROM ({sql})"
-        hint = "Check that it is whole and unchanged, and open it again."
-        columns: dict[str, Any] = self._asked(sql, hint, lambda: self._connection.execute(sql).fetchnumpy())
+            in_parts = ", ".join(map(_in_parts, wide))
+            sql = f"SELECT * EXCLUDE ({', '.join(wide)}), {in_parts} FROM ({sql})"
+        columns: dict[str, Any] = self._ask(sql, lambda: self._connection.execute(sql).fetchnumpy())
         for column in wide:
-            columns[column] = _joined(
-                *(columns.pop(f"{column}_{part}") for part in ("high", "middle", "low"))
-            )
+            parts = (columns.pop(f"{column}_{part}") for part in ("high", "middle", "low"))
+            columns[column] = _joined(*parts)
         return columns
 
     def rows(self, source: str, columns: Sequence[str], form: str) -> Any:
-        given = [f"{self._converted(name, form)} AS v{k}" for k, name in enumerate(columns)]
-        sql = f"SELECT {', '.join(given)} FROM {source} AS given"
+        converted = [f"{self._converted(name, form)} AS v{k}" for k, name in enumerate(columns)]
+        sql = f"SELECT {', '.join(converted)} FROM {source} AS kept"
 
         def fetch() -> Any:
             if form == "numpy":
@@ -332,7 +203,7 @@ class DuckDB:
             table = self._connection.sql(sql).to_arrow_table().rename_columns(list(columns))
             return table.to_pandas() if form == "pandas" else table
 
-        return self._asked(sql, "Check that it is whole and unchanged, and open it again.", fetch)
+        return self._ask(sql, fetch)
 
     def _converted(self, column: str, form: str) -> str:
         """A column as rows of a form have it. Nothing that a row may hold can fail to be converted.
@@ -340,35 +211,46 @@ class DuckDB:
         Years beyond 9999 are no dates of Python's, and 24:00 is no time of day: data frames have timestamps
         of NumPy's and text instead. Infinite dates are missing.
         """
-        x, kind, duckdb_type = self.dialect.column(column), self.columns[column], self.types[column]
+        x, kind = self.dialect.column(column), self.columns[column]
         if kind in ("date", "timestamp"):
             moment = f"TRY_CAST({x} AS TIMESTAMP)"  # first: seconds reach further than microseconds
-            there = (
-                f"CASE WHEN isfinite({moment}) THEN {x if form == 'arrow' and kind == 'date' else moment} END"
-            )
-            return f"epoch({there})" if form == "numpy" else there
+            finite = f"CASE WHEN isfinite({moment}) THEN {{}} END"
+            if form == "numpy":
+                return f"epoch({finite.format(moment)})"
+            return finite.format(x if form == "arrow" and kind == "date" else moment)
         if form == "numpy":
             return self.dialect.number(column, "untyped" if kind == "text" else kind)
-        if duckdb_type in ("HUGEINT", "UHUGEINT", "BIGNUM"):
+        if self.dialect.types[column] in ("HUGEINT", "UHUGEINT", "BIGNUM"):
             return f"TRY_CAST({x} AS DOUBLE)"
         return f"TRY_CAST({x} AS VARCHAR)" if kind == "other" and form == "pandas" else x
 
-    def _asked(self, sql: str, hint: str, call: Callable[[], _T]) -> _T:
-        """What a query gives; of a relation, with the columns that it uses streamed in."""
+    def _ask(self, sql: str, call: Callable[[], _T]) -> _T:
+        """What `call` gives, which asks `sql`; of a relation, with the columns that it uses streamed in."""
+        hint = "Check that it is whole and unchanged, and open it again."
+
+        def read() -> _T:
+            return patiently(self._connection, lambda: self._with_rows(sql, call))
+
+        def read_or_repair() -> _T:
+            if self._view is None:
+                return read()
+            self._view.refresh()
+            try:
+                return read()
+            except duckdb.InvalidInputException:
+                if not self._view.repair():
+                    raise
+            return read()
+
         with self._lock:
-            return quietly(
-                self.label, hint, lambda: patiently(self._connection, lambda: self._with_rows(sql, call))
-            )
+            return quietly(self.label, hint, read_or_repair)
 
     def _with_rows(self, sql: str, call: Callable[[], _T]) -> _T:
-        named = _USED.findall(_LITERAL.sub("''", sql))
-        used = [f"c{k}" for k in sorted({int(k) for k in named}) if f"c{k}" in self._selected]
+        numbers = {int(k) for k in _GENERATED_NAME.findall(_LITERAL.sub("''", sql))}
+        used = [f"c{k}" for k in sorted(numbers) if f"c{k}" in self._selected]
         if new := [name for name in used if name in self._objects]:
             for name in new:
-                place = self._objects.pop(name)
-                self._frame.isetitem(
-                    place, sources.as_texts(self._frame.iloc[:, place].to_numpy(dtype=object))
-                )
+                _make_text(self._frame, self._objects.pop(name))
             self._connection.register(GIVEN, self._frame)
         if self._relation is None:
             return call()
@@ -391,8 +273,43 @@ class DuckDB:
             with self._lock:
                 self._connection.unregister(name)
 
+    def open_register(self, source: Any) -> Engine:
+        return open_source(source)
 
-def _parts(column: str) -> str:
+    def beside(self, register: Engine, sql: str) -> str:
+        """Copied into this connection, once: a register is as it was when the table was opened."""
+        name = f"accord_register_{next(_REGISTERS)}"
+        if not isinstance(register, DuckDB):
+            with self.lend({name: _with_none(x) for name, x in register.fetch(sql).items()}) as lent:
+                self._run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {lent}")
+            return name
+        shared = f"{name}_shared"  # of the database that all connections have in common
+        register._run(f"CREATE TABLE {shared} AS {sql}")
+        try:
+            self._run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {shared}")
+        finally:
+            register._run(f"DROP TABLE {shared}")
+        return name
+
+    def _run(self, sql: str) -> None:
+        self._ask(sql, lambda: self._connection.execute(sql).fetchall())
+
+
+def _with_none(values: Any) -> Any:
+    """A column with None in the place of what is masked."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    objects = np.ma.getdata(values).astype(object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects
+
+
+def _make_text(frame: Any, place: int) -> None:
+    """Make a column of objects in a data frame one of text."""
+    frame.isetitem(place, sources.as_texts(frame.iloc[:, place].to_numpy(dtype=object)))
+
+
+def _in_parts(column: str) -> str:
     """A wide column in parts, as SQL."""
     ones = 2**_BITS - 1
     return (

@@ -1,16 +1,17 @@
-"""accord's own DuckDB: a database in memory, and how it is asked so that nobody waits and nothing is told."""
+"""accord's own DuckDB: a database in memory, asked so that Ctrl-C stops it and an error quotes no data."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Any, TypeVar
 
 import duckdb
 
-from accord.engines.engine import tell
-from accord.errors import AccordError, SourceError
+from accord.engines.engine import tell, unreadable
+from accord.errors import AccordError
 
 _POLL = 0.1
 """Seconds between two looks at a query that runs."""
@@ -18,7 +19,7 @@ _T = TypeVar("_T")
 
 
 def quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
-    """What `call` gives; an engine's error becomes a SourceError that tells nothing of the data."""
+    """What `call` gives; an error tells nothing of the data."""
     try:
         return call()
     except AccordError:
@@ -28,14 +29,13 @@ def quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
         stopped = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
     if stopped:
         raise KeyboardInterrupt
-    raise SourceError(f"cannot read {label} ({fault}). {hint}")
+    raise unreadable(label, fault, hint)
 
 
 def patiently(connection: Any, call: Callable[[], _T]) -> _T:
     """What `call` gives, while Ctrl-C stops the query at once and whoever watches is told how far it is.
 
-    DuckDB hears a signal only when a query has ended; so it runs in a thread of its own, and this one
-    waits.
+    DuckDB hears a signal only when a query has ended; so it runs in a thread of its own, and this one waits.
     """
     if current_thread() is not main_thread():
         return call()
@@ -86,9 +86,7 @@ class OwnDatabase:
                 self.database = self._opened()
             try:
                 return self._connected()
-            except (
-                duckdb.FatalException
-            ):  # a fault of the engine in another table has closed the database for good
+            except duckdb.FatalException:  # a fault in another table has closed the database for good
                 self.database = self._opened()
                 return self._connected()
 
@@ -114,11 +112,18 @@ class OwnDatabase:
         )
 
     def _connected(self) -> Any:
-        connection = self.database.cursor()
-        connection.execute(
-            "SET enable_progress_bar = true; SET enable_progress_bar_print = false"
-        )  # kept, not printed
-        return connection
+        cursor = self.database.cursor()
+        count_progress(cursor)
+        return cursor
+
+
+def count_progress(connection: Any) -> None:
+    """Have `query_progress` of a connection tell how far a query is; it is counted, not printed.
+
+    In Jupyter without ipywidgets a connection may refuse that. Then nobody is told a percentage.
+    """
+    with suppress(duckdb.Error):
+        connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
 
 OWN = OwnDatabase()

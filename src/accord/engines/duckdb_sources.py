@@ -7,22 +7,19 @@ true and false, counts as one without a type, too, because it becomes one of obj
 
 from __future__ import annotations
 
-import csv
-import glob
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from accord.engines.csv_options import CSV
 from accord.engines.dialect import StandardLiterals
 from accord.engines.engine import Kind
 from accord.errors import SourceError
 
 GIVEN = "accord_given"
 """What was given, with its own names of columns."""
-PARQUET = (".parquet", ".pq")
-CSV = (".csv", ".tsv")
 ALIKE = (
     "{} has columns whose names are alike or differ in case only, which DuckDB cannot tell apart. "
     "Rename them."
@@ -36,6 +33,8 @@ class Column:
 
     type: str
     kind: Kind
+    csv: CSV | None = None
+    """How the text of a CSV file's column is read."""
 
     def selected(self, name: str) -> str:
         """Its SQL in the innermost SELECT.
@@ -109,119 +108,19 @@ def _text(value: Any) -> str | None:
 _TEXT = np.frompyfunc(_text, 1, 1)
 
 
-def _listed(paths: list[str]) -> str:
-    return "[" + ", ".join(_LITERALS.text(glob.escape(path)) for path in paths) + "]"
-
-
-def parquet_reader(con: Any, name: str, paths: list[str]) -> str:
-    """Columns are matched by name, and of numbers widened to a common type; a folder's name is not a column.
-
-    Other types must be the same in all files: a common one may be too narrow for somebody's value.
-    """
-    of_files = set()
-    types: dict[str, str] = {}
-    for path in paths:
-        one = _listed([path])
-        reader = f"read_parquet({one}, hive_partitioning = false)"
-        described = con.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
-        schema = con.execute(f"SELECT name, num_children FROM parquet_schema({one})").fetchall()
-        need_own_names(repr(name), _outermost(schema), described)
-        of_files.add(frozenset(row[0] for row in described))
-        for column, kind, *_ in described:
-            other = types.setdefault(column, kind)
-            if other != kind and {kind_of(other), kind_of(kind)} != {"number"}:
-                raise SourceError(
-                    f"column {column!r} is {other} in one file of {name!r} and {kind} in another. "
-                    "Write it with one type."
-                )
-    if len(of_files) > 1:
-        raise SourceError(
-            f"the files of {name!r} do not have the same columns. Give each of them all columns."
-        )
-    return f"read_parquet({_listed(paths)}, union_by_name = true, hive_partitioning = false)"
-
-
-def _outermost(schema: list[tuple[str, int | None]]) -> list[str]:
-    """The columns of a Parquet file, from the list of everything that is in it, each before what it holds."""
-    names: list[str] = []
-    held: list[int] = []
-    for name, children in schema[1:]:
-        if held:
-            held[-1] -= 1
-        else:
-            names.append(name)
-        held += [children] if children else []
-        while held and held[-1] == 0:
-            held.pop()
-    return names
-
-
-def need_own_names(label: str, own: Iterable[Any], described: Any) -> None:
+def refuse_changed_names(label: str, names: Iterable[Any], described: Any) -> None:
     """Refuse names that DuckDB changes: those that one before has in any case.
 
     The new name may be that of a third: "e", "E", "E_1".
     """
-    if any(str(name) not in ("", shown) for name, (shown, *_) in zip(own, described, strict=True)):
+    if any(str(name) not in ("", in_duckdb) for name, (in_duckdb, *_) in zip(names, described, strict=True)):
         raise SourceError(ALIKE.format(label))
 
 
-def csv_reader(con: Any, name: str, paths: list[str]) -> str:
-    """CSV files as SQL; nothing is guessed from the data.
-
-    The first line is the header; it tells the delimiter; everything is text. Guessed types would make a
-    person's value decide whether a release fails, and a guessed header can be a person's row.
-    """
-    one_line = (
-        "auto_detect = false, header = false, quote = '', escape = '', delim = '\x01', strict_mode = false, "
-        "columns = {'line': 'VARCHAR'}"
-    )
-    headers = [
-        con.execute(f"SELECT line FROM read_csv({_listed([path])}, {one_line}) LIMIT 1").fetchall()
-        for path in paths
-    ]
-    header = (headers[0][0][0] if headers[0] else "") or ""
-    header = header.lstrip("\ufeff")
-    fields = {
-        d: next(csv.reader([header], delimiter=d), []) for d in ("\t" if ".tsv" in name.lower() else ",;\t|")
-    }
-    # none within quotes
-    delimiter = max(fields, key=lambda d: (not any('"' in field for field in fields[d]), len(fields[d])))
-    names = [column or f"column{k}" for k, column in enumerate(fields[delimiter])]
-    if (
-        headers.count(headers[0]) < len(headers)
-        or len({column.lower() for column in names}) < len(names)
-        or not names
-    ):
-        raise SourceError(
-            f"the first lines of {name!r} are not one list of different column names. Give every file the "
-            "same header."
-        )
-    if any(
-        _is_number(column) for column in names
-    ):  # then it is more likely somebody's row, which is not to be shown
-        raise SourceError(
-            f"the first line of {name!r} has a number in it. It must be a header of column names: add one."
-        )
-    columns = ", ".join(f"{_LITERALS.text(column)}: 'VARCHAR'" for column in names)
-    return (
-        f"read_csv({_listed(paths)}, auto_detect = false, header = true, hive_partitioning = false, "
-        f"delim = {_LITERALS.text(delimiter)}, quote = '\"', escape = '\"', nullstr = '', columns = "
-        f"{{{columns}}})"
-    )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def described_columns(con: Any, untyped: Collection[str] | None) -> dict[str, Column]:
-    """The columns of what was given; `untyped`: which of them have no type (None: all)."""
+def described_columns(con: Any, untyped: Collection[str]) -> dict[str, Column]:
+    """The columns of what was given; `untyped`: which of them have no type."""
     return {
-        name: Column(kind, "untyped" if untyped is None or name in untyped else kind_of(kind))
+        name: Column(kind, "untyped" if name in untyped else kind_of(kind))
         for name, kind, *_ in con.execute(f"DESCRIBE {GIVEN}").fetchall()
     }
 

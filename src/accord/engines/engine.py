@@ -1,12 +1,13 @@
 """Engine: one opened source, its columns, and exact aggregates of it by SQL.
 
 A source is recognised by where its type comes from, without importing anything it does not need. A further
-engine is one file beside this one, with a Dialect and an Engine, and an entry in SOURCES for each kind of
-source it opens.
+engine is a Dialect and an Engine, in two files of this folder, and an entry in SOURCES for each kind of
+source that it opens: docs/engines.md.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -15,6 +16,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from accord.engines.csv_options import CSV
+from accord.engines.files import are_paths
 from accord.errors import SourceError
 
 if TYPE_CHECKING:
@@ -32,15 +35,28 @@ class Engine(Protocol):
     """An opened source."""
 
     columns: dict[str, Kind]
+    """What each column of the user's holds."""
     dialect: Dialect
     """How the engine's SQL is written."""
     source: str
-    """The source as it stands after FROM."""
+    """The source as it stands after FROM, with the dialect's names of columns: c0, c1, …"""
     lends: bool
     """Whether `lend` works here."""
+    complete: frozenset[str]
+    """Columns in which a constraint allows no missing value.
+
+    Never those of which a file's schema or a type says so: writers derive these from the values.
+    """
 
     def fetch(self, sql: str, wide: Sequence[str] = ()) -> dict[str, Any]:
-        """The columns of a result as arrays; `wide` ones, which may exceed 64 bits, as lists of ints."""
+        """The columns of a result as arrays; `wide` ones, which may exceed 64 bits, as lists of ints.
+
+        Where a column has NULL, its array is masked there; in a wide one it is 0. Whole numbers are int64,
+        doubles float64, texts objects.
+
+        Raises:
+            SourceError: `unreadable`.
+        """
         ...
 
     def rows(self, source: str, columns: Sequence[str], form: str) -> Any:
@@ -52,7 +68,19 @@ class Engine(Protocol):
         ...
 
     def lend(self, columns: dict[str, Any]) -> AbstractContextManager[str]:
-        """Put arrays beside the source for a while, as a table of the name that is given back."""
+        """Lend the engine arrays for a while, as a table of the name that is given back."""
+        ...
+
+    def open_register(self, source: Any) -> Engine:
+        """A consent register that can be joined with this source, opened.
+
+        Raises:
+            SourceError: it cannot be opened, or is where this engine does not reach.
+        """
+        ...
+
+    def beside(self, register: Engine, sql: str) -> str:
+        """What `sql`, asked of a register of `open_register`, gives: as it stands after FROM here."""
         ...
 
     def state(self) -> object:
@@ -80,10 +108,17 @@ def tell(percent: float) -> None:
         watcher(percent)
 
 
+def unreadable(label: str, fault: str, hint: str) -> SourceError:
+    """For engines: what becomes of a fault, by the name of its class.
+
+    Its text may quote the data. So it is neither passed on nor the context of what is raised.
+    """
+    return SourceError(f"cannot read {label} ({fault}). {hint}")
+
+
 SUPPORTED = (
-    "a path or glob of Parquet or CSV files, a pandas, polars or Arrow table, a DuckDB relation, a dict of "
-    "arrays, "
-    "a Spark DataFrame, spark://catalog.table, or postgresql://…?table=name"
+    "a path, glob, folder or list of Parquet or CSV files, a pandas, polars or Arrow table, "
+    "a DuckDB relation, a dict of arrays, a Spark DataFrame, spark://catalog.table, or postgresql://…?table=name"
 )
 
 
@@ -95,6 +130,8 @@ class Source(NamedTuple):
     """The engine's, in this folder; imported only for a source of this kind."""
     opener: str
     """In it: a function, or a method of a class."""
+    takes_csv: bool = False
+    """Whether it may be CSV files, and is told how these are read."""
 
 
 def _begins(*schemes: str) -> Callable[[Any], bool]:
@@ -109,8 +146,8 @@ def _comes_from(package: str, *names: str) -> Callable[[Any], bool]:
     """By the package and the name of its type, so that the package need not be there."""
 
     def recognises(source: Any) -> bool:
-        own = type(source).__module__.split(".")[0].lstrip("_")
-        return own == package and type(source).__name__ in names
+        root = type(source).__module__.split(".")[0].lstrip("_")
+        return root == package and type(source).__name__ in names
 
     return recognises
 
@@ -118,7 +155,7 @@ def _comes_from(package: str, *names: str) -> Callable[[Any], bool]:
 SOURCES: tuple[Source, ...] = (
     Source(_begins("postgresql://", "postgres://"), "postgres", "Postgres.url"),
     Source(_begins("spark://"), "spark", "Spark.table"),
-    Source(_is(str, Path), "duckdb", "DuckDB.files"),
+    Source(are_paths, "duckdb", "DuckDB.files", takes_csv=True),
     Source(_is(dict), "duckdb", "DuckDB.arrays"),
     Source(_comes_from("pandas", "DataFrame"), "duckdb", "DuckDB.pandas"),
     Source(_comes_from("polars", "DataFrame", "LazyFrame"), "duckdb", "DuckDB.polars"),
@@ -129,14 +166,36 @@ SOURCES: tuple[Source, ...] = (
 """The first that recognises a source opens it."""
 
 
-def open_source(source: Any) -> Engine:
-    """The engine for a source.
+NOT_CSV = "csv= says how CSV files are read, and {}. Leave it out."
+
+
+def open_source(source: Any, csv: CSV | None = None) -> Engine:
+    """The engine for a source; `csv`: how CSV files are read.
 
     Raises:
         SourceError: nothing here can read it.
     """
     for kind in SOURCES:
         if kind.recognises(source):
-            engine: Engine = attrgetter(kind.opener)(import_module(f"accord.engines.{kind.module}"))(source)
+            opener = attrgetter(kind.opener)(import_module(f"accord.engines.{kind.module}"))
+            if csv is not None and not kind.takes_csv:
+                raise SourceError(NOT_CSV.format("the table is none"))
+            engine: Engine = opener(source, csv) if kind.takes_csv else opener(source)
             return engine
     raise SourceError(f"cannot read a {type(source).__qualname__}. A table is made from {SUPPORTED}.")
+
+
+_OF_THIS_PROCESS = (_comes_from("duckdb", "DuckDBPyRelation"), _comes_from("pyspark", "DataFrame"))
+
+
+def can_be_opened_again(source: Any) -> bool:
+    """Whether another process can open it: a path, a URL, or data in memory, of which it gets a copy."""
+    return not any(belongs(source) for belongs in _OF_THIS_PROCESS)
+
+
+def absolute(source: Any) -> Any:
+    """A path, or each of several, as it is found from any folder; anything else as it is."""
+    if isinstance(source, list):
+        return [absolute(path) for path in source]
+    is_path = isinstance(source, Path) or (isinstance(source, str) and "://" not in source)
+    return os.path.abspath(source) if is_path else source  # noqa: PTH100  any text, also a pattern

@@ -2,45 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from accord.engines import conditions
+from accord.engines import where_sql
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns, Kind
-from accord.engines.names import ALL, ENTRY, KEY, PLACE
+from accord.engines.sql_names import ENTRY, KEY, KEY_TEXT, ONLY_PART, PLACE
 from accord.statistics.groups import Part
 
 FEW_KEYS = 64
-"""So many keys are compared one by one; more are found by a join."""
+"""So many keys are compared one by one; more are joined."""
 Places: TypeAlias = Mapping[str, int] | Mapping[float, int]
 
 
-def placed(dialect: Dialect, source: str, part: Part, columns: Columns) -> tuple[str, str]:
+def with_part(dialect: Dialect, source: str, part: Part, columns: Columns) -> tuple[str, str]:
     """A source, and which part a row of it is of, as SQL.
 
     A part is the place of its key, 0 where there is only a condition; NULL: none. Many keys are joined to the
     source, so that no row is compared with all of them.
     """
-    place = ALL
+    place = ONLY_PART
     if part.by is not None:
-        kind = columns[part.by]
-        joined = compared(dialect, part.by, kind, part.keys) if len(part.keys) > FEW_KEYS else None
-        if joined is None:
-            place = _place(dialect, part.by, kind, part.keys)
-        else:
-            x, places = joined
-            source = (
-                f"(SELECT source.*, listed.{PLACE} FROM {source} AS source "
-                f"LEFT JOIN {_listed(dialect, places)} AS listed ON listed.{KEY} = {x})"
-            )
-            place = PLACE
+        source, place = with_place(dialect, source, part.by, columns[part.by], part.keys, PLACE)
     if part.condition is None:
         return source, place
-    return source, f"CASE WHEN {conditions.render(dialect, part.condition, columns)} THEN {place} END"
+    return source, f"CASE WHEN {where_sql.render(dialect, part.condition, columns)} THEN {place} END"
 
 
-def compared(dialect: Dialect, column: str, kind: Kind, keys: tuple[Any, ...]) -> tuple[str, Places] | None:
+def with_place(
+    dialect: Dialect, source: str, column: str, kind: Kind, keys: tuple[Any, ...], name: str
+) -> tuple[str, str]:
+    """A source, and which of some keys a row of it has, as SQL: the place among them; NULL: none.
+
+    `name`: what it is called where it is joined.
+    """
+    joined = key_places(dialect, column, kind, keys) if len(keys) > FEW_KEYS else None
+    if joined is None:
+        return source, _place_by_case(dialect, column, kind, keys)
+    x, places = joined
+    spelled = zip((_spelled(key) for key in places), places.values(), strict=True)
+    key, place = dialect.around_colon(ENTRY)
+    are_texts = any(isinstance(k, str) for k in places)
+    read = dialect.unhexed(key) if are_texts else f"CAST({key} AS {dialect.double_type})"
+    listed = _table(dialect, spelled, f"{read} AS {KEY}, CAST({place} AS INTEGER) AS {PLACE}")
+    source = (
+        f"(SELECT source.*, listed.{PLACE} AS {name} FROM {source} AS source "
+        f"LEFT JOIN {listed} AS listed ON listed.{KEY} = {x})"
+    )
+    return source, name
+
+
+def with_key_text(
+    dialect: Dialect, source: str, place: str, keys: tuple[Any, ...], number: int
+) -> tuple[str, str]:
+    """A source, and the text of the key at a place, as SQL: the same in every engine, whatever the place is.
+
+    `number`: of this list of keys, if there are several.
+    """
+    spelled = [_spelled(key) for key in keys]
+    if len(keys) <= FEW_KEYS:
+        arms = " ".join(f"WHEN {k} THEN '{text}'" for k, text in enumerate(spelled))
+        return source, f"CASE {place} {arms} END"
+    key, at = dialect.around_colon(ENTRY)
+    name = KEY_TEXT.format(number)
+    entries = zip(spelled, range(len(spelled)), strict=True)
+    listed = _table(dialect, entries, f"{key} AS {name}, CAST({at} AS INTEGER) AS {PLACE}")
+    source = (
+        f"(SELECT source.*, listed.{name} FROM {source} AS source "
+        f"LEFT JOIN {listed} AS listed ON listed.{PLACE} = source.{place})"
+    )
+    return source, name
+
+
+def _spelled(key: Any) -> str:
+    """A key as plain text, without commas and colons: of a text its bytes."""
+    if isinstance(key, str):
+        return key.encode().hex()
+    return str(key).lower() if isinstance(key, bool) else repr(float(key))
+
+
+def key_places(dialect: Dialect, column: str, kind: Kind, keys: tuple[Any, ...]) -> tuple[str, Places] | None:
     """What is compared with the keys, and the place of each: the first, if two are one number.
 
     None: they are neither text alone nor numbers alone.
@@ -48,32 +90,20 @@ def compared(dialect: Dialect, column: str, kind: Kind, keys: tuple[Any, ...]) -
     last_first = tuple(enumerate(keys))[::-1]
     if kind in ("text", "untyped") and all(isinstance(key, str) for key in keys):
         return dialect.letters(column), {key: place for place, key in last_first}
-    if kind in ("number", "untyped") and all(
-        isinstance(key, int | float) and not isinstance(key, bool) for key in keys
-    ):
+    are_numbers = all(isinstance(key, int | float) and not isinstance(key, bool) for key in keys)
+    if kind in ("number", "untyped") and are_numbers:
         return dialect.finite_number(column, kind), {float(key): place for place, key in last_first}
     return None
 
 
-def _listed(dialect: Dialect, places: Places) -> str:
-    """A table of keys and their places, from one text: engines take long to read thousands of literals.
-
-    Text is written as its bytes.
-    """
-    entries = (
-        f"{k.encode().hex() if isinstance(k, str) else repr(k)}:{place}" for k, place in places.items()
-    )
-    key, place = (f"split_part({ENTRY}, ':', {side})" for side in (1, 2))
-    are_texts = any(isinstance(k, str) for k in places)
-    read = dialect.unhexed(key) if are_texts else f"CAST({key} AS {dialect.double_type})"
-    return (
-        f"(SELECT {read} AS {KEY}, CAST({place} AS INTEGER) AS {PLACE} "
-        f"FROM (SELECT {dialect.split(','.join(entries))} AS {ENTRY}) AS entries)"
-    )
+def _table(dialect: Dialect, entries: Iterable[tuple[str, int]], columns: str) -> str:
+    """A table from one text of entries "key:place": engines take long to read thousands of literals."""
+    text = ",".join(f"{key}:{place}" for key, place in entries)
+    return f"(SELECT {columns} FROM {dialect.listed(text, ENTRY)} AS entries)"
 
 
-def _place(dialect: Dialect, column: str, kind: Kind, keys: tuple[Any, ...]) -> str:
+def _place_by_case(dialect: Dialect, column: str, kind: Kind, keys: tuple[Any, ...]) -> str:
     """Which of the keys a column has, as its place among them; NULL: none."""
     if kind == "text" and all(isinstance(key, str) for key in keys):
         return dialect.position(column, keys)
-    return f"CASE {conditions.first_equal(dialect, column, kind, keys)} END"
+    return f"CASE {where_sql.first_equal(dialect, column, kind, keys)} END"

@@ -6,7 +6,7 @@
     by_code             the same, where level and cell are one small integer
     products            people and sums of products by level, for regressions
 
-Each of them may be told apart by parts as well (keys.py), and reads rows or people (gathering.py).
+Each of them may be told apart by parts as well (keys.py), and reads rows or people (per_person.py).
 """
 
 from __future__ import annotations
@@ -14,74 +14,91 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from accord.engines import conditions
+from accord.engines import where_sql
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns
-from accord.engines.names import ALL
+from accord.engines.sql_names import ONLY_PART
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf, Q
 
 _PRODUCTS_OF_64_BITS = 2**31
 """Cells up to here have squares that fit into 64 bits."""
 
 
-def levels(source: str, level: str, part: str = ALL) -> str:
+def levels(source: str, level: str, part: str = ONLY_PART) -> str:
     """People for each raw level and part. No value is read."""
-    return (
-        f"SELECT {_by(part)}, COUNT(*) AS people "
-        f"FROM (SELECT {level} AS level, {part} AS part FROM {source}) AS levels GROUP BY {_by(part)}"
-    )
+    return _by_level(source, level, part)
 
 
-def by_level(dialect: Dialect, source: str, level: str, cell: str, missing: int, part: str = ALL) -> str:
-    """People and the sum of their cells, `total`, for each raw level and part.
+def by_level(
+    dialect: Dialect, source: str, level: str, cell: str, missing: int | None, part: str = ONLY_PART
+) -> str:
+    """People, how many of them have a cell, and the sum of these, `total`, for each raw level and part.
 
-    A NULL cell counts as `missing`: NaN can come through, see `Dialect.is_finite`.
+    A NULL cell counts as `missing`: NaN can come through, see `Dialect.is_finite`. None: as no cell.
     """
-    return _sums_by_level(source, level, cell, part, [_total(dialect.sum("cell"), str(missing), "total")])
+    sums = [_members(missing), _total(dialect, missing)]
+    return _by_level(source, level, part, [f"{cell} AS cell"], sums)
 
 
 def by_level_with_squares(
-    dialect: Dialect, source: str, level: str, cell: str, missing: int, cells: int, part: str = ALL
+    dialect: Dialect,
+    source: str,
+    level: str,
+    cell: str,
+    missing: int | None,
+    cells: int,
+    part: str = ONLY_PART,
 ) -> str:
     """`by_level` with the sum of the squared cells as well, `squares`, for cells up to `cells`."""
     if cells <= _PRODUCTS_OF_64_BITS:
         squared = dialect.sum("CAST(cell AS BIGINT) * CAST(cell AS BIGINT)")
     else:
-        squared = dialect.sum_wide(f"{dialect.as_wide('cell')} * {dialect.as_wide('cell')}")
-    sums = [
-        _total(dialect.sum("cell"), str(missing), "total"),
-        _total(squared, dialect.wide(missing**2), "squares"),
-    ]
-    return _sums_by_level(source, level, cell, part, sums)
+        cell_of_38_digits = dialect.as_wide("cell")
+        squared = f"SUM({dialect.as_wide(f'{cell_of_38_digits} * {cell_of_38_digits}')})"
+    squares = f"{_with_missing(squared, None if missing is None else dialect.wide(missing**2))} AS squares"
+    sums = [_members(missing), _total(dialect, missing), squares]
+    return _by_level(source, level, part, [f"{cell} AS cell"], sums)
 
 
-def _total(summed: str, missing: str, name: str) -> str:
-    return f"COALESCE({summed}, 0) + {missing} * (COUNT(*) - COUNT(cell)) AS {name}"
+def _members(missing: int | None) -> str:
+    return f"{'COUNT(*)' if missing is not None else 'COUNT(cell)'} AS members"
 
 
-def _sums_by_level(source: str, level: str, cell: str, part: str, sums: list[str]) -> str:
-    return (
-        f"SELECT {_by(part)}, COUNT(*) AS people, {', '.join(sums)} "
-        f"FROM (SELECT {level} AS level, {part} AS part, {cell} AS cell FROM {source}) AS cells GROUP BY "
-        f"{_by(part)}"
-    )
+def _total(dialect: Dialect, missing: int | None) -> str:
+    return f"{_with_missing(dialect.sum('cell'), None if missing is None else str(missing))} AS total"
 
 
-def by_level_and_cell(source: str, level: str, cell: str, part: str = ALL) -> str:
+def _with_missing(summed: str, missing: str | None) -> str:
+    counted = "" if missing is None else f" + {missing} * (COUNT(*) - COUNT(cell))"
+    return f"COALESCE({summed}, 0){counted}"
+
+
+def by_level_and_cell(source: str, level: str, cell: str, part: str = ONLY_PART) -> str:
     """People for each raw level, part and cell."""
-    return (
-        f"SELECT {_by(part)}, cell, COUNT(*) AS people "
-        f"FROM (SELECT {level} AS level, {part} AS part, {cell} AS cell FROM {source}) AS cells "
-        f"GROUP BY {_by(part)}, cell"
-    )
+    return _by_level(source, level, part, [f"{cell} AS cell"], keys=["cell"])
+
+
+def _by_level(
+    source: str,
+    level: str,
+    part: str,
+    values: Sequence[str] = (),
+    sums: Sequence[str] = (),
+    keys: Sequence[str] = (),
+) -> str:
+    """People and `sums` of the `values` of rows, for each raw level and part, and for each of the `keys`."""
+    by = ", ".join(("level", *(() if part == ONLY_PART else ("part",)), *keys))
+    row = ", ".join((f"{level} AS level", f"{part} AS part", *values))
+    outputs = ", ".join((by, "COUNT(*) AS people", *sums))
+    return f"SELECT {outputs} FROM (SELECT {row} FROM {source}) AS coded GROUP BY {by}"
 
 
 def by_code(
     dialect: Dialect, source: str, level: str, raw: Sequence[Any], cell: str, null_cell: int, cells: int
 ) -> str:
     """People for each code = cell·(L + 1) + which of the L raw levels; L for another level."""
-    tests = (f"{is_level(dialect, 'level', x)} THEN {k}" for k, x in enumerate(raw))
-    which = f"CASE {' '.join(f'WHEN {test}' for test in tests)} ELSE {len(raw)} END" if raw else "0"
+    arms = " ".join(f"WHEN {is_level(dialect, 'level', x)} THEN {k}" for k, x in enumerate(raw))
+    which = f"CASE {arms} ELSE {len(raw)} END" if raw else "0"
     kind = "INTEGER" if (cells + 1) * (len(raw) + 1) < 2**31 else "BIGINT"
     code = f"CAST(COALESCE(cell, {null_cell}) AS {kind}) * {len(raw) + 1} + {which}"
     return (
@@ -98,23 +115,32 @@ def is_level(dialect: Dialect, level: str, raw: Any) -> str:
 
 
 def products(
-    dialect: Dialect, source: str, level: str, encoding: Codes, codes: list[list[str]], part: str = ALL
+    dialect: Dialect, source: str, level: str, encoding: Codes, codes: list[list[str]], part: str = ONLY_PART
 ) -> str:
-    """People and the sums of `Codes.products` for each raw level and part, in whole units of Q²."""
+    """People, the sums of `Codes.products` and how many are in them, for each raw level and part.
+
+    In whole units of Q². Somebody who has a code that is NULL is in none of the sums.
+    """
     target, *features = codes
-    inner = ", ".join(
-        f"{code} AS x{j}" for j, code in enumerate(code for feature in features for code in feature)
-    )
+    named = {"y": target[0]}
+    named |= {f"x{j}": code for j, code in enumerate(code for feature in features for code in feature)}
+    values, members = [f"{code} AS {name}" for name, code in named.items()], "COUNT(*)"
+    if encoding.excludes_missing:
+        coded = ", ".join((f"{level} AS level", f"{part} AS part", *values))
+        source, level, part = f"(SELECT {coded} FROM {source}) AS points", "level", _outer(part)
+        has_all = " AND ".join(f"{name} IS NOT NULL" for name in named)
+        values, members = [f"CASE WHEN {has_all} THEN {name} END AS {name}" for name in named], "COUNT(y)"
     sums = []
     for k, product in enumerate(encoding.products):
         factors = ["y" if j < 0 else f"x{j}" for j in product.columns]
         factor = f"{Q} * " if len(factors) == 1 else ""
         sums.append(f"CAST(COALESCE({factor}{dialect.sum(' * '.join(factors))}, 0) AS BIGINT) AS m{k}")
-    return (
-        f"SELECT {_by(part)}, COUNT(*) AS people, {', '.join(sums)} "
-        f"FROM (SELECT {level} AS level, {part} AS part, {target[0]} AS y, {inner} FROM {source}) AS coded "
-        f"GROUP BY {_by(part)}"
-    )
+    return _by_level(source, level, part, values, [f"{members} AS members", *sums])
+
+
+def _outer(part: str) -> str:
+    """A part outside of the SELECT that has named it."""
+    return part if part == ONLY_PART else "part"
 
 
 def people(source: str, person: str, level: str) -> str:
@@ -130,10 +156,6 @@ def inexact_ids(dialect: Dialect, source: str, user: str) -> str:
 def meeting(source: str, condition: str) -> str:
     """The rows that meet a condition."""
     return f"(SELECT * FROM {source} WHERE {condition})"
-
-
-def _by(part: str) -> str:
-    return "level" if part == ALL else "level, part"
 
 
 # ---- the integers of a row ---------------------------------------------------------------------------------
@@ -152,11 +174,10 @@ def cell(dialect: Dialect, encoding: Encoding, columns: Columns, is_read: str) -
         case Indicator(None):
             return "1"
         case Indicator(condition) if condition is not None:
-            return (
-                f"CASE WHEN {conditions.render(dialect, condition, columns)} AND {is_read} THEN 1 ELSE 0 END"
-            )
+            meets = where_sql.render(dialect, condition, columns)
+            return f"CASE WHEN {meets} AND {is_read} THEN 1 ELSE 0 END"
         case OneOf() if encoding.edges:
-            x = dialect.finite_number(encoding.column, columns[encoding.column])
+            x = finite_value(dialect, encoding, columns)
             edges = enumerate(encoding.edges[1:-1])
             arms = " ".join(f"WHEN {x} < {dialect.double(float(edge))} THEN {k}" for k, edge in edges)
             missing = null_or(encoding.missing)
@@ -164,7 +185,7 @@ def cell(dialect: Dialect, encoding: Encoding, columns: Columns, is_read: str) -
             return f"CASE WHEN NOT {is_read} THEN NULL WHEN {x} IS NULL THEN {missing} {arms} ELSE {last} END"
         case OneOf():
             kind = columns[encoding.column]
-            tests = (conditions.equal(dialect, encoding.column, kind, c) for c in encoding.categories)
+            tests = (where_sql.equal(dialect, encoding.column, kind, c) for c in encoding.categories)
             arms = " ".join(f"WHEN {test} AND {is_read} THEN {k}" for k, test in enumerate(tests))
             return f"CASE {arms} ELSE {null_or(encoding.missing)} END"
         case _:
@@ -175,18 +196,26 @@ def _grid_cell(dialect: Dialect, grid: Grid, columns: Columns, is_read: str) -> 
     x = value(dialect, grid, columns)
     low, high = dialect.double(float(grid.low)), dialect.double(float(grid.high))
     steps = dialect.whole(dialect.steps(x, float(grid.low), grid.inverse))
+    missing = null_or(grid.missing_cell)
     return (
         f"CASE WHEN {x} >= {low} AND {x} < {high} AND {is_read} THEN {steps} "
         f"WHEN {x} >= {high} AND {dialect.is_finite(x)} AND {is_read} THEN {grid.cells} "
-        f"WHEN {x} < {low} AND {dialect.is_finite(x)} AND {is_read} THEN 0 ELSE {grid.missing_cell} END"
+        f"WHEN {x} < {low} AND {dialect.is_finite(x)} AND {is_read} THEN 0 ELSE {missing} END"
     )
 
 
-def value(dialect: Dialect, grid: Grid, columns: Columns) -> str:
+def value(dialect: Dialect, encoding: Grid | OneOf, columns: Columns) -> str:
     """The value of a row as a double: of dates and timestamps, seconds since 1970."""
-    if grid.kind == "number":
-        return dialect.number(grid.column, columns[grid.column])
-    return dialect.seconds(grid.column, grid.kind)
+    if encoding.kind == "number":
+        return dialect.number(encoding.column, columns[encoding.column])
+    return dialect.seconds(encoding.column, encoding.kind)
+
+
+def finite_value(dialect: Dialect, encoding: Grid | OneOf, columns: Columns) -> str:
+    """The same; NULL where it is missing."""
+    if encoding.kind == "number":
+        return dialect.finite_number(encoding.column, columns[encoding.column])
+    return dialect.seconds(encoding.column, encoding.kind)
 
 
 def null_or(cell: int | None) -> str:
@@ -195,32 +224,34 @@ def null_or(cell: int | None) -> str:
 
 
 def codes(dialect: Dialect, encoding: Codes, columns: Columns) -> list[list[str]]:
-    """The codes of a row, as SQL: of the target, then of each feature."""
-    return [_codes(dialect, feature, columns) for feature in (encoding.target, *encoding.features)]
+    """The codes of a row, as SQL: of the target, then of each feature. NULL: missing, where that counts."""
+    missing = None if encoding.excludes_missing else 0
+    return [_codes(dialect, feature, columns, missing) for feature in (encoding.target, *encoding.features)]
 
 
-def _codes(dialect: Dialect, feature: Numeric | Category, columns: Columns) -> list[str]:
+def _codes(dialect: Dialect, feature: Numeric | Category, columns: Columns, missing: int | None) -> list[str]:
     """A value as integers in −Q … Q: see statistics/regression.py."""
     kind = columns[feature.column]
     if isinstance(feature, Category):
         # the first value that it equals: two dummies are never set together, however values are spelled
-        arms = conditions.first_equal(dialect, feature.column, kind, feature.values)
-        return dummies(f"CASE {arms} ELSE 0 END", feature)
+        arms = where_sql.first_equal(dialect, feature.column, kind, feature.values)
+        return dummies(f"CASE {arms} ELSE {null_or(missing)} END", feature, missing is None)
     x = dialect.number(feature.column, kind)
     low, high = dialect.double(float(feature.low)), dialect.double(float(feature.high))
     steps = dialect.steps(x, float(feature.low), 2 * Q / (float(feature.high) - float(feature.low)))
-    known = dialect.is_finite(x)
-    # LEAST: the product may be rounded beyond the end
+    steps = dialect.least(steps, str(2 * Q))  # the product may be rounded beyond the end
+    is_number = dialect.is_finite(x)
     return [
-        f"CAST(CASE WHEN {x} >= {low} AND {x} < {high} AND {known} THEN LEAST({steps}, {2 * Q}) - {Q} "
-        f"WHEN {x} >= {high} AND {known} THEN {Q} WHEN {x} < {low} AND {known} THEN {-Q} ELSE 0 END AS "
-        "INTEGER)"
+        f"CAST(CASE WHEN {x} >= {low} AND {x} < {high} AND {is_number} THEN {steps} - {Q} "
+        f"WHEN {x} >= {high} AND {is_number} THEN {Q} WHEN {x} < {low} AND {is_number} THEN {-Q} "
+        f"ELSE {null_or(missing)} END AS INTEGER)"
     ]
 
 
-def dummies(which: str, feature: Category) -> list[str]:
-    """+Q for a category's value and −Q otherwise, for each value but the first."""
+def dummies(which: str, feature: Category, may_be_null: bool) -> list[str]:
+    """+Q for a category's value and −Q otherwise, for each value but the first; NULL where it has none."""
+    has_value = f"WHEN {which} IS NULL THEN NULL " if may_be_null else ""
     return [
-        f"CAST(CASE WHEN {which} = {k} THEN {Q} ELSE {-Q} END AS INTEGER)"
+        f"CAST(CASE {has_value}WHEN {which} = {k} THEN {Q} ELSE {-Q} END AS INTEGER)"
         for k in range(1, len(feature.values))
     ]

@@ -1,6 +1,6 @@
 """The lab: simulation, comparison, audit, and every figure of the papers, redrawn.
 
-Seeded, for research; nothing outside uses it.
+Seeded, for research; nothing outside uses it but the command line.
 
     from accord import lab
     lab.simulate("affine", query, spec, lab.populations.normal(), runs=10_000, seed=1)
@@ -24,7 +24,7 @@ from accord.lab.simulation.specs import Drawn
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("reproduce", "wanted", "EXPERIMENTS"):  # with all experiments, when they are needed
+    if name in ("reproduce", "wanted", "EXPERIMENTS"):  # importing these builds every experiment
         from accord.lab.papers import reproduction
 
         return getattr(reproduction, name)

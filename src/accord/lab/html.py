@@ -1,4 +1,4 @@
-"""The frame of pages."""
+"""HTML of the lab's pages: a whole document in one file, and tables."""
 
 from __future__ import annotations
 
@@ -15,23 +15,15 @@ img,svg{max-width:100%;height:auto}h2{margin-top:3rem}
 
 def document(title: str, body: Sequence[str]) -> str:
     """A whole page, in one file."""
-    return (
-        '<!doctype html><html lang="en"><head><meta '
-        f'charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style></head><body>'
-        + "\n".join(body)
-        + "</body></html>\n"
-    )
+    head = f'<meta charset="utf-8"><title>{escape(title)}</title><style>{_STYLE}</style>'
+    content = "\n".join(body)
+    return f'<!doctype html><html lang="en"><head>{head}</head><body>{content}</body></html>\n'
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], bad: Sequence[str] = ()) -> list[str]:
     """Rows of text; entries that are `bad` stand out."""
-    return [
-        "<table><tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>",
-        *(
-            "<tr>"
-            + "".join(f"<td{' class=no' if cell in bad else ''}>{escape(cell)}</td>" for cell in row)
-            + "</tr>"
-            for row in rows
-        ),
-        "</table>",
-    ]
+    lines = ["<table><tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>"]
+    for row in rows:
+        cells = (f"<td{' class=no' if cell in bad else ''}>{escape(cell)}</td>" for cell in row)
+        lines.append("<tr>" + "".join(cells) + "</tr>")
+    return [*lines, "</table>"]

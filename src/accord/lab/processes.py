@@ -1,6 +1,6 @@
 """Work shared among processes.
 
-What comes out does not depend on how many there are: every process reckons with one thread.
+What comes out does not depend on how many processes there are: each of them computes with one thread.
 """
 
 from __future__ import annotations
@@ -18,28 +18,31 @@ from typing import TypeVar
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 Task = TypeVar("Task")
-Made = TypeVar("Made")
+Outcome = TypeVar("Outcome")
 
 
-def shared(tasks: Sequence[Task], work: Callable[[Task], Made], jobs: int) -> Iterator[tuple[Task, Made]]:
+def shared(
+    tasks: Sequence[Task], work: Callable[[Task], Outcome], jobs: int
+) -> Iterator[tuple[Task, Outcome]]:
     """Every task with what came of it, as they are done."""
-    with _one_thread(), ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_serve) as pool:
+    with (
+        _one_thread(),
+        ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_end_with_parent) as pool,
+    ):
         with _no_main():
             futures = {pool.submit(work, task): task for task in tasks}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
-        except BaseException:  # Ctrl-C, or somebody who wants no more: nobody works on
+        except BaseException:  # Ctrl-C, or the caller wants no more: no process works on
             for process in list((pool._processes or {}).values()):
                 process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
-def _serve() -> None:
-    """Ctrl-C is for the process that everyone works for, which then ends the others; and nobody outlives it,
-    however it ends.
-    """
+def _end_with_parent() -> None:
+    """Leave Ctrl-C to the parent, which then ends its processes; none outlives it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     assert parent is not None
@@ -53,8 +56,9 @@ def _serve() -> None:
 
 @contextmanager
 def _no_main() -> Iterator[None]:
-    """Processes that start now do not run the caller's own script again, which may have no guard against it,
-    or no file.
+    """Processes that start now do not run the caller's script again.
+
+    It may have no guard against that, or no file.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")

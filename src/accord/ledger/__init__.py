@@ -4,14 +4,15 @@
     opening.py      open a ledger, or make a new one with its key
     books.py        Books: a ledger's store, key and head; transactions that miss no entry
     registering.py  make a table known, or a new version of it; its public groups
-    finding.py      which registered table a table is, and why it is none
+    recognising.py  which registered table a table is, and why it is none
     charging.py     reserve before anything is read, settle afterwards; what everyone has left
     history.py      how everyone stands and what was done, for reading and for other programs
     verifying.py    what is wrong with a ledger
-    restoring.py    go on from an older copy
-    reading.py      what is stored, checked: types, ranges, hashes, digests
-    cohorts.py      people with the same level, tables and history are one account; how a new
-                    version of a table divides them
+    backups.py      go on from an older copy
+    accounts.py     what everyone has spent, and who is in which cohort, as they are stored
+    validation.py   rows and entries as they are stored, checked: types, ranges, hashes
+    cohorts.py      people with the same level, tables and history are one account; how a new version of a
+                    table divides them
     chain.py        the list of entries, each holding the hash of the one before; replaying it
     head.py         how many entries there are, noted outside of the database
     key.py          the key of the hash by which people are known

@@ -8,12 +8,12 @@ from typing import Any
 
 from accord.errors import LedgerError
 from accord.ledger import key as keys
-from accord.ledger.chain import Entry, following
+from accord.ledger.chain import Entry, next_entry
 from accord.ledger.head import Head, HeadFile
 from accord.ledger.key import Key
-from accord.ledger.reading import newest_entry, select
 from accord.ledger.sqlite import SQLite
 from accord.ledger.store import Session, Store
+from accord.ledger.validation import newest_entry, select
 
 
 class Books:
@@ -23,7 +23,7 @@ class Books:
         self.store = store
         """SQLite or PostgreSQL. Its transactions look at nothing: those of the books do."""
         self.key = key
-        """None until it is first needed, if none was given: see `known_key`."""
+        """None until it is first needed, if none was given: see `required_key`."""
         self.head = HeadFile(store) if isinstance(store, SQLite) else None
         """Beside a file; a server's ledger has none."""
 
@@ -37,12 +37,12 @@ class Books:
     @property
     def secret(self) -> str:
         """What goes before every id that is hashed."""
-        return self.known_key().secret
+        return self.required_key().secret
 
-    def known_key(self) -> Key:
+    def required_key(self) -> Key:
         """The key, which is looked up and checked when it is first needed."""
         if self.key is None:
-            key = keys.at_hand(self.store)
+            key = keys.kept_key(self.store)
             if key is None:
                 raise LedgerError(keys.missing_text(self.store))
             self.check_key(key)
@@ -53,7 +53,7 @@ class Books:
 
     def matching_key(self, check: Any) -> Key | None:
         """The key, if it is at hand and the right one for what the ledger has to check it by."""
-        key = self.key or (keys.at_hand(self.store) if check else None)
+        key = self.key or (keys.kept_key(self.store) if check else None)
         return key if key is not None and key.check == check else None
 
     def check_key(self, key: Key) -> None:
@@ -78,8 +78,8 @@ class Books:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """One transaction on a ledger that lost no entry; when it is over, the head follows."""
-        seal, noted = self.known_key().seal, self.noted_head()
+        """One transaction on a ledger that lost no entry; when it is over, the head catches up."""
+        seal, noted = self.required_key().seal, self.noted_head()
         with self.store.write() as db:
             self._refuse_incomplete(db, noted)
             if self.head is not None and self.head.is_due(db):
@@ -87,13 +87,13 @@ class Books:
             yield db
         try:
             if self.head is not None:
-                self.head.follow(seal)
+                self.head.catch_up(seal)
         except LedgerError as fault:
             raise LedgerError(f"{fault} What was just done is booked all the same.") from None
 
     def append(self, db: Session, kind: str, content: dict[str, Any]) -> Entry:
         """Add an entry to the chain."""
-        entry = following(newest_entry(db), kind, content, self.known_key().seal)
+        entry = next_entry(newest_entry(db), kind, content, self.required_key().seal)
         columns = "seq, time, kind, body, previous, hash, seal"
         db.run(f"INSERT INTO accord_entry ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", *vars(entry).values())
         return entry
@@ -110,8 +110,8 @@ class Books:
         if missing := self.missing_entries(db, noted, self.key):
             raise LedgerError(
                 f"the ledger {self.label} is not complete: {missing}, and spendings would be forgotten. "
-                "Put its newest copy back; "
-                "if there is none, see 'accord ledger accept-backup' (ledger.accept_backup)."
+                "Put its newest copy back; if there is none, "
+                "see 'accord ledger accept-backup' (ledger.accept_backup)."
             )
 
 

@@ -29,11 +29,11 @@ import numpy as np
 from accord import numerals
 from accord.budget import MICRO, PUBLIC, IntArray, distinct
 from accord.errors import LedgerError
-from accord.ledger.cohorts import NO_COHORTS, NONE, Cohorts, Moves, follow
+from accord.ledger.cohorts import NO_COHORTS, NONE, Cohorts, Moves, apply_moves
 
 START = "0" * 64
-_ROWS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
-"""The long lists in bodies: cohort and charge; source, level, target and people of a move."""
+_LISTS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
+"""The long lists in bodies, by a row: cohort and charge; source, level, target and people of a move."""
 _UNREADABLE = (LedgerError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)
 """What reading an entry raises that is not what it should be."""
 _LONG = 10_000
@@ -80,19 +80,19 @@ class Entry:
         return self.hash == _hash(self.previous, self.seq, self.time, self.kind, self.body)
 
 
-class Rows(str):
-    """JSON text of a long list of rows, as it stands in a body."""
+class ListText(str):
+    """JSON text of a long list, as it stands in a body."""
 
     __slots__ = ()
 
 
-def rows(name: str, columns: Sequence[IntArray]) -> Rows:
+def list_text(name: str, columns: Sequence[IntArray]) -> ListText:
     """Charges or moves as text."""
-    return Rows(f"[{b''.join(numerals.written(_ROWS[name], ',', columns)).decode()}]")
+    return ListText(f"[{b''.join(numerals.written(_LISTS[name], ',', columns)).decode()}]")
 
 
 def _outline(body: str) -> Any:
-    for name in _ROWS:
+    for name in _LISTS:
         # no text within quotes reads like this: a quote in it has a backslash before it
         start, opening = body.find(f',"{name}":[['), len(name) + 4
         end = body.find("]]", start + opening) + 2
@@ -103,12 +103,12 @@ def _outline(body: str) -> Any:
         except ValueError:
             continue
         if not before.keys() & after.keys() and name not in before.keys() | after.keys():
-            return {**before, name: Rows(body[start + opening : end]), **after}
+            return {**before, name: ListText(body[start + opening : end]), **after}
     return json.loads(body)
 
 
-def following(last: Entry | None, kind: str, content: dict[str, Any], seal: Callable[[str], str]) -> Entry:
-    """The next entry.
+def next_entry(last: Entry | None, kind: str, content: dict[str, Any], seal: Callable[[str], str]) -> Entry:
+    """The entry after the last.
 
     Raises:
         LedgerError: there is text in it that cannot be stored.
@@ -117,59 +117,59 @@ def following(last: Entry | None, kind: str, content: dict[str, Any], seal: Call
     time = datetime.now(UTC).isoformat()
     body = "".join(("{", ",".join(f"{_json(name)}:{_json(value)}" for name, value in content.items()), "}"))
     try:
-        own = _hash(previous, seq, time, kind, body)
+        digest = _hash(previous, seq, time, kind, body)
     except UnicodeEncodeError:
-        own = None
-    if own is None:  # not above: the fault holds the whole body
+        digest = None
+    if digest is None:  # not above: the fault holds the whole body
         raise LedgerError(
             "a ledger cannot store text with half a character in it (a lone surrogate, such as '\\ud800'). "
             "Leave it out of names, and of what an algorithm returns."
         )
-    return Entry(seq, time, kind, body, previous, own, seal(own))
+    return Entry(seq, time, kind, body, previous, digest, seal(digest))
 
 
 def _json(value: Any) -> str:
-    if isinstance(value, Rows):
+    if isinstance(value, ListText):
         return value
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _hash(*parts: object) -> str:
-    text = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in parts:
-        text.update(str(part).encode())
-        text.update(b"\n")
-    return text.hexdigest()
+        digest.update(str(part).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
 
 
-def to_micro(text: str) -> int:
-    """`level_text` read back."""
+def read_level_text(text: str) -> int:
+    """What `level_text` wrote, in millionths."""
     if text == "inf":
         return PUBLIC
     whole, _, rest = text.partition(".")
     return int(whole) * MICRO + int(rest.ljust(6, "0"))
 
 
-def add(spent: IntArray, charge: IntArray) -> IntArray:
-    """What was spent after a charge; ∞ stays ∞."""
+def saturating_add(spent: IntArray, charge: IntArray) -> IntArray:
+    """What was spent after a charge; ∞ stays ∞, and so much that it does not fit becomes ∞."""
     return np.where(charge >= PUBLIC - spent, PUBLIC, spent + charge)
 
 
-def columns(name: str, listed: Any) -> list[IntArray]:
-    """Charges or moves, from an entry's outline.
+def list_columns(name: str, rows: Any) -> list[IntArray]:
+    """The columns of charges or moves, from an entry's outline.
 
     Raises:
         ValueError, TypeError, ArithmeticError: they are none.
     """
-    pattern = _ROWS[name]
-    if isinstance(listed, Rows):
-        if (numbers := numerals.read(pattern, listed[1:-1])) is not None:
+    pattern = _LISTS[name]
+    if isinstance(rows, ListText):
+        if (numbers := numerals.read(pattern, rows[1:-1])) is not None:
             return numbers
-        listed = json.loads(listed)
+        rows = json.loads(rows)
     signs = [sign for sign in pattern if sign in "#$"]
-    by_column = list(zip(*listed, strict=True)) or [()] * len(signs)
+    by_column = list(zip(*rows, strict=True)) or [()] * len(signs)
     return [
-        _column(values, to_micro if sign == "$" else None, or_none=name == "moves" and k < 2)
+        _column(values, read_level_text if sign == "$" else None, or_none=name == "moves" and k < 2)
         for k, (sign, values) in enumerate(zip(signs, by_column, strict=True))
     ]
 
@@ -196,7 +196,7 @@ class Replay:
         """Reservations that nothing is known to have come of."""
         self.entries = 0
         self.restored = 0
-        """How often an older copy was accepted."""
+        """How many times an older copy was accepted."""
         self.problems: list[str] = []
 
     def run(self, entries: Iterable[Entry], seal: Callable[[str], str] | None) -> Replay:
@@ -217,7 +217,7 @@ class Replay:
                 self._apply(entry)
             except _UNREADABLE as fault:
                 self.problems.append(f"{this} cannot be read ({type(fault).__name__})")
-            previous, seq = entry.hash, seq + 1 if not isinstance(entry.seq, int) else entry.seq
+            previous, seq = entry.hash, entry.seq if isinstance(entry.seq, int) else seq + 1
         return self
 
     def _apply(self, entry: Entry) -> None:
@@ -227,7 +227,7 @@ class Replay:
                 self._register(entry.seq, content)
             case "reserve":
                 self.open.add(entry.seq)
-                self._charge(entry.seq, *columns("charges", content["charges"]))
+                self._charge(entry.seq, *list_columns("charges", content["charges"]))
             case "release" | "failed":
                 if content["reserve"] not in self.open:
                     self.problems.append(f"entry {entry.seq} is about a reservation that is not open")
@@ -238,28 +238,28 @@ class Replay:
                 self.problems.append(f"entry {entry.seq} is of an unknown kind {kind!r}")
 
     def _charge(self, seq: int, numbers: IntArray, charge: IntArray) -> None:
-        before, at = self.cohorts, self.cohorts.at(numbers)
+        before, at = self.cohorts, self.cohorts.positions(numbers)
         if distinct(at).size < at.size:
             raise ValueError("a cohort is charged twice")
-        spent = add(before.spent[at], charge)
-        given = spent < before.spent[at]
+        spent = saturating_add(before.spent[at], charge)
+        refunded = spent < before.spent[at]
         excess = (before.level[at] != PUBLIC) & (spent > before.allowed[at])
-        for row in np.flatnonzero(given | excess).tolist():
-            if given[row]:
+        for row in np.flatnonzero(refunded | excess).tolist():
+            if refunded[row]:
                 self.problems.append(f"entry {seq} gives cohort {numbers[row]} something back")
             if excess[row]:
                 self.problems.append(f"entry {seq} charges cohort {numbers[row]} more than it allows")
-        everyones = before.spent.copy()
-        everyones[at] = spent
-        self.cohorts = replace(before, spent=everyones)
+        all_spent = before.spent.copy()
+        all_spent[at] = spent
+        self.cohorts = replace(before, spent=all_spent)
 
     def _register(self, seq: int, content: dict[str, Any]) -> None:
         table = int(content["id"])
-        moves = Moves(*columns("moves", content["moves"]))
-        known = moves.source != NONE
+        moves = Moves(*list_columns("moves", content["moves"]))
+        has_source = moves.source != NONE
         gone = np.zeros(self.cohorts.id.size, dtype=np.int64)
-        np.add.at(gone, self.cohorts.at(moves.source[known]), moves.people[known])
-        cohorts, mixed = follow(self.cohorts, table, moves)
+        np.add.at(gone, self.cohorts.positions(moves.source[has_source]), moves.people[has_source])
+        cohorts, mixed = apply_moves(self.cohorts, table, moves)
         for target in mixed.tolist():
             self.problems.append(f"entry {seq} puts people with different accounts into cohort {target}")
         if not np.array_equal(gone, self.cohorts.people):

@@ -1,8 +1,8 @@
 """Charging: a release is paid for before anything is read, and its answer is booked afterwards.
 
-    reserve    charge everyone whom a plan reads, all of them or nobody
-    recognise  that the people who were read are those who were charged
-    settle     book what came of it: receipts, or that nothing was released
+    reserve               charge everyone whom a plan reads, all of them or nobody
+    refuse_changed_table  unless the people who were read are those who were charged
+    settle                book what came of it: receipts, or that nothing was released
 
 What was reserved stays charged, whatever happens then.
 """
@@ -18,24 +18,24 @@ import numpy as np
 import accord
 from accord.budget import MICRO, PUBLIC, IntArray, level_text
 from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError
-from accord.ledger.books import Books
-from accord.ledger.chain import Entry, rows
-from accord.ledger.cohorts import NONE
-from accord.ledger.finding import find, find_cohorts
-from accord.ledger.reading import (
+from accord.ledger.accounts import (
     Accounts,
     CohortsOfTable,
     checked_accounts,
     confirm_stored,
-    digests,
-    everyone,
-    newest_entry,
     people_digest,
+    read_everyone,
 )
+from accord.ledger.books import Books
+from accord.ledger.chain import Entry, list_text
+from accord.ledger.cohorts import NONE
+from accord.ledger.recognising import recognised, registered_table
 from accord.ledger.registering import agree_on_neighbors
 from accord.ledger.store import Session
+from accord.ledger.validation import digests, newest_entry
 from accord.people.identity import Registrable, Remaining
 from accord.planning import Plan
+from accord.release.receipt import MOST_LEVELS, folded
 from accord.spec import Spec
 
 _LEVELS_IN_ERRORS = 3
@@ -52,7 +52,7 @@ class Reservation:
     fingerprint: str
     """Of the people who are charged."""
     hash: str
-    """Of its entry, by which it is known: another copy of the ledger may have another entry of its number."""
+    """Of its entry, to tell it from another with its number in another copy of the ledger."""
 
 
 def reserve(books: Books, table: Registrable, plan: Plan) -> Reservation:
@@ -70,7 +70,7 @@ def reserve_all(books: Books, asked: Sequence[tuple[Registrable, Plan]]) -> list
         ]
 
 
-def recognise(books: Books, table: Registrable, reservation: Reservation) -> None:
+def refuse_changed_table(books: Books, table: Registrable, reservation: Reservation) -> None:
     """Refuse a table that has changed while it was read: others may have been read than were charged."""
     if table.identity.fingerprint(books.secret) != reservation.fingerprint:
         raise SourceError(TABLE_CHANGED)
@@ -97,30 +97,23 @@ def settle(books: Books, reservation: Reservation, receipts: list[dict[str, Any]
 
 def remaining(books: Books, table: Registrable) -> Spec:
     """What everyone in a table has left; those who have nothing left count as opted out."""
-    return _remaining_spec(find_cohorts(books, table)[1])
+    return _remaining_spec(recognised(books, table)[1])
 
 
 def affordable(books: Books, table: Registrable, plan: Plan) -> int | None:
     """How many times more a plan could be released; None: without end."""
-    charges = plan.cost
-    _, cohorts = find_cohorts(books, table)
-    charge = _charge_by_cohort(_planned_by_cohort(cohorts, table.spec(), plan.spec), plan.spec, charges)
+    _, cohorts = recognised(books, table)
+    charge = _charge_by_cohort(_planned_by_cohort(cohorts, table.spec(), plan.spec), plan.spec, plan.cost)
     limited = (charge > 0) & (cohorts.level != PUBLIC)
     return int((cohorts.remaining[limited] // charge[limited]).min()) if limited.any() else None
 
 
-def _charge(
-    books: Books,
-    db: Session,
-    table: Registrable,
-    plan: Plan,
-    fingerprint: str,
-) -> Reservation:
-    """Charge everyone for one plan, within a transaction, and book it."""
+def _charge(books: Books, db: Session, table: Registrable, plan: Plan, fingerprint: str) -> Reservation:
+    """Charge everyone for one plan, in a transaction, and book it."""
     before = checked_accounts(db)
-    registered = find(books, db, before, table, fingerprint)
+    registered = registered_table(books, db, before, table, fingerprint)
     agree_on_neighbors(db, before, plan.neighbors)
-    cohorts = before.of(registered.id)
+    cohorts = before.cohorts_of(registered.id)
     planned = _planned_by_cohort(cohorts, table.spec(), plan.spec)
     charge = _charge_by_cohort(planned, plan.spec, plan.cost)
     if (charge < 0).any() or (charge > planned).any():
@@ -152,7 +145,7 @@ def _charge(
             "table": registered.name,
             "version": registered.version,
             "queries": [part.query.label for part in plan.parts],
-            "charges": rows("charges", charges),
+            "charges": list_text("charges", charges),
             "booked": _booked(cohorts, charge),
             "digest": digest,
             "accounts": after.digest(digest),
@@ -164,9 +157,9 @@ def _charge(
 # ---- what a plan charges each cohort ---------------------------------------------------------------------
 
 
-def _planned_by_cohort(cohorts: CohortsOfTable, whole: Spec, planned: Spec) -> IntArray:
+def _planned_by_cohort(cohorts: CohortsOfTable, table: Spec, planned: Spec) -> IntArray:
     """What a plan goes by: everyone's level in the table, or what they have left."""
-    if planned == whole:
+    if planned == table:
         return cohorts.chosen
     if planned == _remaining_spec(cohorts):
         return cohorts.remaining
@@ -193,17 +186,17 @@ def _remaining_by_person(
     remaining = cohorts.remaining
     least = np.full(spec.micro.size, PUBLIC, dtype=np.int64)
     most = np.zeros(spec.micro.size, dtype=np.int64)
-    asked = cohorts.chosen > 0
-    place = np.searchsorted(spec.micro, cohorts.chosen[asked])
-    np.minimum.at(least, place, remaining[asked])
-    np.maximum.at(most, place, remaining[asked])
+    has_level = cohorts.chosen > 0
+    place = np.searchsorted(spec.micro, cohorts.chosen[has_level])
+    np.minimum.at(least, place, remaining[has_level])
+    np.maximum.at(most, place, remaining[has_level])
     if (least == most).all():
         return Remaining(planned, least, None)
-    hashes, of = everyone(db, accounts)
+    hashes, cohort_of = read_everyone(db, accounts)
     order = np.argsort(cohorts.id)
-    at = np.minimum(np.searchsorted(cohorts.id[order], of), cohorts.id.size - 1)
-    inside = cohorts.id[order][at] == of
-    return Remaining(planned, None, (secret, hashes[inside], remaining[order][at[inside]]))
+    at = np.minimum(np.searchsorted(cohorts.id[order], cohort_of), cohorts.id.size - 1)
+    is_member = cohorts.id[order][at] == cohort_of
+    return Remaining(planned, None, (secret, hashes[is_member], remaining[order][at[is_member]]))
 
 
 # ---- what is said about it -------------------------------------------------------------------------------
@@ -214,8 +207,6 @@ def _booked(cohorts: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
 
     People of a level who had as much left are one line; many lines are folded, as in receipts.
     """
-    from accord.release.receipt import MOST_LEVELS, folded
-
     if not charge.size:
         return []
     remaining = cohorts.remaining
@@ -255,21 +246,18 @@ def _too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> s
     )
     first = np.flatnonzero(np.diff(chosen, prepend=NONE))  # cohorts are by level
     last = np.append(first[1:], chosen.size) - 1
-    columns = (
-        chosen[first],
-        charges[last],
-        np.minimum.reduceat(remaining, first),
-        np.add.reduceat(people, first),
-    )
-    shown = (column[:_LEVELS_IN_ERRORS].tolist() for column in columns)
+    least, count = np.minimum.reduceat(remaining, first), np.add.reduceat(people, first)
+    columns = (column[:_LEVELS_IN_ERRORS].tolist() for column in (chosen[first], charges[last], least, count))
     lines = [
-        f"level {level_text(level)} with {level_text(cost)}; {level_text(least)} is left to {count:,} people"
-        for level, cost, least, count in zip(*shown, strict=True)
+        f"level {level_text(level)} with {level_text(charge)}; {level_text(left)} is left to {n:,} people"
+        for level, charge, left, n in zip(*columns, strict=True)
     ]
     others = first.size - _LEVELS_IN_ERRORS
     more = f", and {others} more levels" if others > 0 else ""
     share = _fitting_share(cohorts)
-    ask = "No share fits everyone:" if share is None else f"Ask for share={level_text(share)} or less, or"
+    ask = "No share is sure to fit everyone:"
+    if share is not None:
+        ask = f"Ask for share={level_text(share)} or less, or"
     return (
         f"this release charges {', '.join(lines)}{more}. {ask} plan from what is left: "
         "accord.plan(ledger.remaining(table), query) (on the command line --remaining). "

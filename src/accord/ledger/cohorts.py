@@ -34,7 +34,7 @@ class Members:
     def columns(self) -> tuple[IntArray, ...]:
         return self.table, self.cohort, self.level
 
-    def of(self, table: int) -> slice:
+    def rows_of(self, table: int) -> slice:
         """Where a table's are."""
         first, end = np.searchsorted(self.table, (table, table + 1))
         return slice(int(first), int(end))
@@ -61,31 +61,37 @@ class Cohorts:
     def columns(self) -> tuple[IntArray, ...]:
         return self.id, self.level, self.allowed, self.spent, self.people
 
-    def at(self, numbers: IntArray) -> IntArray:
-        """Where cohorts stand.
+    @property
+    def by_table(self) -> dict[str, tuple[IntArray, ...]]:
+        """The columns of the tables in which they are stored."""
+        return {"accord_member": self.members.columns, "accord_cohort": self.columns}
+
+    def positions(self, numbers: IntArray) -> IntArray:
+        """Where cohorts stand in the columns, by their numbers.
 
         Raises:
             KeyError: one of them does not exist.
         """
-        places = np.searchsorted(self.id, numbers)
-        if numbers.size and (places.max() == self.id.size or (self.id[places] != numbers).any()):
+        positions = np.searchsorted(self.id, numbers)
+        if numbers.size and (positions.max() == self.id.size or (self.id[positions] != numbers).any()):
             raise KeyError("cohort")
-        return places
+        return positions
 
     def levels_in(self, table: int) -> IntArray:
-        """Everyone's level in a table."""
+        """Each cohort's level in a table; NONE of those that are not in it."""
         level = np.full(self.id.size, NONE, dtype=np.int64)
-        rows = self.members.of(table)
-        level[self.at(self.members.cohort[rows])] = self.members.level[rows]
+        rows = self.members.rows_of(table)
+        level[self.positions(self.members.cohort[rows])] = self.members.level[rows]
         return level
 
     def equal(self, other: Cohorts) -> bool:
-        mine, others = (*self.columns, *self.members.columns), (*other.columns, *other.members.columns)
-        return all(np.array_equal(one, two) for one, two in zip(mine, others, strict=True))
+        """Whether they are the same in everything."""
+        ours, theirs = (*self.columns, *self.members.columns), (*other.columns, *other.members.columns)
+        return all(map(np.array_equal, ours, theirs))
 
 
-_NOTHING = np.zeros(0, dtype=np.int64)
-NO_COHORTS = Cohorts(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, Members(_NOTHING, _NOTHING, _NOTHING))
+_EMPTY = np.zeros(0, dtype=np.int64)
+NO_COHORTS = Cohorts(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, Members(_EMPTY, _EMPTY, _EMPTY))
 
 
 def remaining_of(level: IntArray, allowed: IntArray, spent: IntArray) -> IntArray:
@@ -116,37 +122,42 @@ class Assignment:
 
     hashes: IntArray
     """Ascending."""
-    of: IntArray
+    cohort_of: IntArray
     """Everyone's cohort."""
     moves: Moves
     cohorts: Cohorts
 
 
 def assign(
-    hashes: IntArray, of: IntArray, cohorts: Cohorts, table: int, new_hashes: IntArray, new_levels: IntArray
+    hashes: IntArray,
+    cohort_of: IntArray,
+    cohorts: Cohorts,
+    table: int,
+    new_hashes: IntArray,
+    new_levels: IntArray,
 ) -> Assignment:
     """Everyone's cohort when a table has exactly these people with these levels.
 
     Args:
-        hashes, of: everyone so far and their cohorts, ascending by hash.
+        hashes, cohort_of: everyone so far and their cohorts, ascending by hash.
         cohorts: those so far.
         table: the table that is registered.
         new_hashes, new_levels: of everyone in it, ascending by hash.
     """
     everyone = union(hashes, new_hashes)
-    group = np.full(everyone.size, NONE, dtype=np.int64)
-    group[np.searchsorted(everyone, hashes)] = of
-    olds, group = places(group)
+    source = np.full(everyone.size, NONE, dtype=np.int64)
+    source[np.searchsorted(everyone, hashes)] = cohort_of
+    sources, code = factorize(source)
     level = np.full(everyone.size, NONE, dtype=np.int64)
     level[np.searchsorted(everyone, new_hashes)] = new_levels
-    levels, level = places(level)
-    group *= levels.size
-    group += level
-    codes, group = places(group)
-    source, chosen = olds[codes // levels.size], levels[codes % levels.size]
-    target = _targets(cohorts, table, source, chosen)
-    moves = Moves(source, chosen, target, np.bincount(group, minlength=codes.size))
-    return Assignment(everyone, target[group], moves, follow(cohorts, table, moves)[0])
+    levels, level_code = factorize(level)
+    code *= levels.size  # in place: these are as long as there are people
+    code += level_code
+    pairs, move = factorize(code)
+    source, level = sources[pairs // levels.size], levels[pairs % levels.size]
+    target = _targets(cohorts, table, source, level)
+    moves = Moves(source, level, target, np.bincount(move, minlength=pairs.size))
+    return Assignment(everyone, target[move], moves, apply_moves(cohorts, table, moves)[0])
 
 
 class Changes(NamedTuple):
@@ -160,75 +171,74 @@ class Changes(NamedTuple):
 
 def changes(cohorts: Cohorts, moves: Moves, table: int) -> Changes:
     """What moves change about a table, from the cohorts before them."""
-    before = np.full(moves.source.size, NONE, dtype=np.int64)
-    known = moves.source != NONE
-    before[known] = cohorts.levels_in(table)[cohorts.at(moves.source[known])]
+    before = _at_source(cohorts, np.append(cohorts.levels_in(table), NONE), moves.source)
     was, will = before != NONE, moves.level != NONE
     stayed = was & will
     kinds = (~was & will, was & ~will, stayed & (moves.level < before), stayed & (moves.level > before))
     return Changes(*(int(moves.people[kind].sum()) for kind in kinds))
 
 
-def _targets(cohorts: Cohorts, table: int, source: IntArray, chosen: IntArray) -> IntArray:
+def _targets(cohorts: Cohorts, table: int, source: IntArray, level: IntArray) -> IntArray:
     """The numbers of the cohorts with the accounts that people move to.
 
     It is the last that ever had such an account, or a new one.
     """
-    rest = _rest(cohorts, table)
-    both = np.append(cohorts.levels_in(table), chosen)
-    levels, level = places(both)
-    key = np.append(rest[:-1], _of_source(cohorts, rest, source)) * levels.size + level
-    old, key = key[: cohorts.id.size], key[cohorts.id.size :]
+    other = _other_accounts(cohorts, table)
+    levels, level_code = factorize(np.append(cohorts.levels_in(table), level))
+    account = np.append(other[:-1], _at_source(cohorts, other, source)) * levels.size + level_code
+    old, new = account[: cohorts.id.size], account[cohorts.id.size :]
     order = np.argsort(old, kind="stable")
-    at = np.searchsorted(old[order], key, side="right") - 1  # the last of them
+    at = np.searchsorted(old[order], new, side="right") - 1  # the last of them
     exists = at >= 0
-    exists[exists] = old[order[at[exists]]] == key[exists]
-    target = np.empty(key.size, dtype=np.int64)
+    exists[exists] = old[order[at[exists]]] == new[exists]
+    target = np.empty(new.size, dtype=np.int64)
     target[exists] = cohorts.id[order[at[exists]]]
-    _, first, which = np.unique(key[~exists], return_index=True, return_inverse=True)
+    _, first, which = np.unique(new[~exists], return_index=True, return_inverse=True)
     number = np.empty(first.size, dtype=np.int64)
     number[np.argsort(first)] = np.arange(first.size) + int(cohorts.id[-1] if cohorts.id.size else 0) + 1
     target[~exists] = number[which]
     return target
 
 
-def follow(cohorts: Cohorts, table: int, moves: Moves) -> tuple[Cohorts, IntArray]:
+def apply_moves(cohorts: Cohorts, table: int, moves: Moves) -> tuple[Cohorts, IntArray]:
     """The cohorts after moves, and those into which people with different accounts were put.
 
     Raises:
         KeyError: people come from a cohort that does not exist.
     """
-    rest = _rest(cohorts, table)
-    _, level = places(moves.level)
-    key = _of_source(cohorts, rest, moves.source) * (level.max(initial=0) + 1) + level
+    levels, level_code = factorize(moves.level)
+    other = _at_source(cohorts, _other_accounts(cohorts, table), moves.source)
+    account = other * max(1, levels.size) + level_code
     targets, first, which = np.unique(moves.target, return_index=True, return_inverse=True)
-    mixed = moves.target[key != key[first][which]]
+    mixed = moves.target[account != account[first][which]]
 
     numbers = union(cohorts.id, targets)
     old, new = np.searchsorted(numbers, cohorts.id), np.searchsorted(numbers, targets)
     spent, people = (np.zeros(numbers.size, dtype=np.int64) for _ in range(2))
     spent[old] = cohorts.spent
-    spent[new] = _of_source(cohorts, np.append(cohorts.spent, 0), moves.source[first])
+    spent[new] = _at_source(cohorts, np.append(cohorts.spent, 0), moves.source[first])
     np.add.at(people, new[which], moves.people)
-    members = _moved(cohorts, table, targets, moves.source[first], moves.level[first])
+    members = _members_after(cohorts, table, targets, moves.source[first], moves.level[first])
     lowest = lowest_level(numbers, members)
     return Cohorts(numbers, lowest, np.maximum(lowest, spent), spent, people, members), mixed
 
 
-def _moved(cohorts: Cohorts, table: int, targets: IntArray, source: IntArray, chosen: IntArray) -> Members:
+def _members_after(
+    cohorts: Cohorts, table: int, targets: IntArray, source: IntArray, level: IntArray
+) -> Members:
     """What people take with them: their levels in other tables, and the new one."""
     tables, owner, levels = _elsewhere(cohorts, table)
     counts = np.append(np.bincount(owner, minlength=cohorts.id.size), 0)
     starts = np.append(0, np.cumsum(counts))[:-1]
-    many, start = _of_source(cohorts, counts, source), _of_source(cohorts, starts, source)
-    # rows start, start + 1, …, start + many − 1 of each
-    rows = np.repeat(start - np.append(0, np.cumsum(many))[:-1], many) + np.arange(many.sum())
-    stays = chosen != NONE
-    tab = np.append(tables[rows], np.full(np.count_nonzero(stays), table))
-    cohort = np.append(np.repeat(targets, many), targets[stays])
-    level = np.append(levels[rows], chosen[stays])
-    order = np.lexsort((cohort, tab))
-    return Members(tab[order], cohort[order], level[order])
+    count, start = _at_source(cohorts, counts, source), _at_source(cohorts, starts, source)
+    # rows start, start + 1, …, start + count − 1 of each
+    rows = np.repeat(start - np.append(0, np.cumsum(count))[:-1], count) + np.arange(count.sum())
+    stays = level != NONE
+    all_tables = np.append(tables[rows], np.full(np.count_nonzero(stays), table))
+    all_cohorts = np.append(np.repeat(targets, count), targets[stays])
+    all_levels = np.append(levels[rows], level[stays])
+    order = np.lexsort((all_cohorts, all_tables))
+    return Members(all_tables[order], all_cohorts[order], all_levels[order])
 
 
 def lowest_level(numbers: IntArray, members: Members) -> IntArray:
@@ -241,46 +251,46 @@ def lowest_level(numbers: IntArray, members: Members) -> IntArray:
 
 
 def _elsewhere(cohorts: Cohorts, table: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Levels in other tables, by cohort and table: the table, where the cohort stands, and the level."""
-    members, this = cohorts.members, cohorts.members.of(table)
-    tab, cohort, level = (np.delete(column, this) for column in members.columns)
-    at = cohorts.at(cohort)
-    order = np.argsort(at, kind="stable")
-    return tab[order], at[order], level[order]
+    """Levels in other tables, by cohort and table: the table, the cohort's position, and the level."""
+    members = cohorts.members
+    here = members.rows_of(table)
+    tables, cohort, levels = (np.delete(column, here) for column in members.columns)
+    owner = cohorts.positions(cohort)
+    order = np.argsort(owner, kind="stable")
+    return tables[order], owner[order], levels[order]
 
 
-def _rest(cohorts: Cohorts, table: int) -> IntArray:
+def _other_accounts(cohorts: Cohorts, table: int) -> IntArray:
     """A number for what each cohort has spent and for its levels in other tables: the same for the same.
 
     The last is of new people.
     """
-    spendings, rest = places(np.append(cohorts.spent, 0))
+    spendings, account = factorize(np.append(cohorts.spent, 0))
     unused = spendings.size
-    tab, owner, level = _elsewhere(cohorts, table)
+    tables, owner, levels = _elsewhere(cohorts, table)
     if not owner.size:
-        return rest
-    tab = places(tab)[1]
-    levels, level = places(level)
-    pairs, pair = places(tab * levels.size + level)
+        return account
+    distinct_levels, level_code = factorize(levels)
+    pairs, pair = factorize(factorize(tables)[1] * distinct_levels.size + level_code)
     rank = np.arange(owner.size) - np.searchsorted(owner, owner)  # the first, second, … table of a cohort
     for depth in range(int(rank.max()) + 1):
         rows = np.flatnonzero(rank == depth)
-        kinds, kind = places(rest[owner[rows]] * pairs.size + pair[rows])
-        rest[owner[rows]] = unused + kind
-        unused += kinds.size
-    return rest
+        extended, code = factorize(account[owner[rows]] * pairs.size + pair[rows])
+        account[owner[rows]] = unused + code
+        unused += extended.size
+    return account
 
 
-def _of_source(cohorts: Cohorts, values: IntArray, source: IntArray) -> IntArray:
+def _at_source(cohorts: Cohorts, values: IntArray, source: IntArray) -> IntArray:
     """What the sources of moves have, of a column by cohort with one place more: for new people."""
-    at = np.full(source.size, cohorts.id.size)
-    known = source != NONE
-    at[known] = cohorts.at(source[known])
-    theirs: IntArray = values[at]
-    return theirs
+    position = np.full(source.size, cohorts.id.size)
+    exists = source != NONE
+    position[exists] = cohorts.positions(source[exists])
+    at_source: IntArray = values[position]
+    return at_source
 
 
-def places(values: IntArray) -> tuple[IntArray, IntArray]:
+def factorize(values: IntArray) -> tuple[IntArray, IntArray]:
     """The distinct values, ascending, and where each value stands among them."""
     each = distinct(values)
     return each, np.searchsorted(each, values)

@@ -23,9 +23,9 @@ from typing import TypeAlias
 
 from accord.errors import LedgerError
 from accord.ledger.chain import START
-from accord.ledger.reading import digests, entry_of, newest_entry, select
 from accord.ledger.sqlite import SQLite
 from accord.ledger.store import Session
+from accord.ledger.validation import digests, entry_of, newest_entry, select
 
 Seal: TypeAlias = Callable[[str], str]
 
@@ -86,14 +86,14 @@ class HeadFile:
 
         Without `seal`, who wrote the head is not looked at.
         """
-        this = f"the file {self.label}, which says how many entries there are,"
+        file = f"the file {self.label}, which says how many entries there are,"
         if head is None:
             lost = self._is_promised(db) and not self._path.exists()  # another process may just have made it
-            return f"{this} is gone" if lost else None
+            return f"{file} is gone" if lost else None
         if head == ILLEGIBLE:
-            return f"{this} cannot be read"
+            return f"{file} cannot be read"
         if seal is not None and head != _sealed(head.entries, head.hash, seal):
-            return f"{this} was not written with the ledger's key"
+            return f"{file} was not written with the ledger's key"
         newest = newest_entry(db)
         entries = 0 if newest is None else newest.seq
         if entries < head.entries:
@@ -123,7 +123,7 @@ class HeadFile:
         db.run("DELETE FROM accord_meta WHERE name = 'head'")
         db.run("INSERT INTO accord_meta (name, value) VALUES ('head', 'yes')")
 
-    def follow(self, seal: Seal) -> None:
+    def catch_up(self, seal: Seal) -> None:
         """Note what the database has.
 
         Where two do so at once, whoever comes last looks again: no lock is needed for it.

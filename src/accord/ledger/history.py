@@ -11,10 +11,11 @@ import numpy as np
 import accord
 from accord.budget import level_text, to_float
 from accord.errors import LedgerError
+from accord.ledger.accounts import CohortsOfTable, TableRow, checked_accounts
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry
 from accord.ledger.cohorts import NONE
-from accord.ledger.reading import CohortsOfTable, TableRow, checked_accounts, each_entry
+from accord.ledger.validation import each_entry
 
 _REPEATED = ("accord", "table", "version", "queries", "booked")
 """What the history repeats of their entries."""
@@ -40,7 +41,7 @@ def accounts(books: Books) -> list[Account]:
     return [
         account
         for row in sorted(stored.tables, key=lambda row: row.name)
-        for account in _accounts_of(books, row, stored.of(row.id))
+        for account in _accounts_of(books, row, stored.cohorts_of(row.id))
     ]
 
 
@@ -52,21 +53,20 @@ def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable) -> list[A
     if not cohorts.chosen.size:
         return []
     first = np.flatnonzero(np.diff(cohorts.chosen, prepend=NONE))
-    columns = [
+    columns = (
         cohorts.chosen[first],
         np.add.reduceat(cohorts.people, first),
-        *(
-            edge.reduceat(column, first)
-            for column in (cohorts.spent, cohorts.remaining)
-            for edge in (np.minimum, np.maximum)
-        ),
-    ]
+        np.minimum.reduceat(cohorts.spent, first),
+        np.maximum.reduceat(cohorts.spent, first),
+        np.minimum.reduceat(cohorts.remaining, first),
+        np.maximum.reduceat(cohorts.remaining, first),
+    )
     accounts = []
-    for chosen, people, *amounts in zip(*(column.tolist() for column in columns), strict=True):
+    for level, people, *amounts in zip(*(column.tolist() for column in columns), strict=True):
         least_spent, most_spent, least_left, most_left = map(to_float, amounts)
-        tier = " / ".join(names.get(level_text(chosen), [])) if names else ""
-        spent, left = (least_spent, most_spent), (least_left, most_left)
-        accounts.append(Account(row.name, tier or None, to_float(chosen), people, spent, left))
+        tier = " / ".join(names.get(level_text(level), []))
+        spent, remaining = (least_spent, most_spent), (least_left, most_left)
+        accounts.append(Account(row.name, tier or None, to_float(level), people, spent, remaining))
     return accounts
 
 
@@ -75,7 +75,7 @@ def _tiers(books: Books, text: str) -> dict[str, str]:
     try:
         return dict(json.loads(text))
     except (TypeError, ValueError, RecursionError):
-        pass
+        pass  # not raised here: what is chained would quote what is stored
     fact = "names of tiers cannot be read"
     raise LedgerError(f"the ledger {books.label} is damaged: {fact}. Restore it from a backup.")
 
@@ -104,15 +104,15 @@ def reservations(books: Books) -> list[dict[str, Any]]:
                     "receipts": [],
                 }
             elif entry.kind in ("release", "failed"):
-                answered = content.get("reserve")
-                if not isinstance(answered, int) or answered not in reservations:
+                number = content.get("reserve")
+                if not isinstance(number, int) or number not in reservations:
                     raise LedgerError(
                         f"entry {entry.seq} of the ledger {books.label} is about a reservation that there is "
-                        "not. Restore the ledger from a backup, or run 'accord ledger verify' to see what is "
-                        "wrong."
+                        "not. Restore the ledger from a backup, "
+                        "or run 'accord ledger verify' to see what is wrong."
                     )
                 state = "released" if entry.kind == "release" else "failed"
-                reservations[answered] |= {"state": state, "receipts": content.get("receipts", [])}
+                reservations[number] |= {"state": state, "receipts": content.get("receipts", [])}
     return list(reservations.values())
 
 

@@ -45,8 +45,8 @@ class Key:
         return "<Key>"
 
 
-def at_hand(store: Store) -> Key | None:
-    """The key where it is kept; None: there is none."""
+def kept_key(store: Store) -> Key | None:
+    """The key where it is kept: beside a file, or in the environment; None: there is none."""
     return from_file(key_file(store.path)) if isinstance(store, SQLite) else from_environment()
 
 
@@ -81,9 +81,12 @@ def from_file(path: Path) -> Key | None:
             return Key(place.read_text(encoding="utf-8").strip())
         except FileNotFoundError:
             continue
-        except (OSError, UnicodeDecodeError) as fault:
-            fact = f"cannot read the ledger's key in {str(place)!r} ({type(fault).__name__})"
-            raise LedgerError(f"{fact}. Restore it, or give key=.") from None
+        except (OSError, UnicodeDecodeError) as error:
+            fault = type(error).__name__
+        # outside of the handler: the error of decoding holds the bytes of the key
+        raise LedgerError(
+            f"cannot read the ledger's key in {str(place)!r} ({fault}). Restore it, or give key=."
+        )
     return None
 
 

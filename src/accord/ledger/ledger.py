@@ -13,7 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.ledger import charging, history, registering, restoring, verifying
+from accord.errors import LedgerError
+from accord.ledger import backups, charging, history, registering, verifying
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
 from accord.ledger.opening import open_books
@@ -120,7 +121,7 @@ class Ledger:
         Raises:
             LedgerError: nothing is missing, or more is wrong than that.
         """
-        return restoring.accept_backup(self.books, why)
+        return backups.accept_backup(self.books, why)
 
     def export(self) -> dict[str, Any]:
         """Everything but the people, as plain data that another program can check.
@@ -128,6 +129,17 @@ class Ledger:
         docs/ledger.md says how.
         """
         return history.export(self.books)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise LedgerError(
+            "a ledger is not pickled or copied, because its key would be. "
+            "Open it where it is needed: accord.Ledger(…)."
+        )
+
+    def _repr_html_(self) -> str:
+        from accord.report.html import ledger_html
+
+        return ledger_html(self)
 
     def __repr__(self) -> str:
         return f"<Ledger {self.label}>"

@@ -77,7 +77,7 @@ def _create(books: Books) -> None:
             db.run("INSERT INTO accord_meta (name, value) VALUES ('key', ?)", key.check)
             if books.head is not None:
                 books.head.begin(db, key.seal)
-    books.known_key()
+    books.required_key()
 
 
 def _new_key(books: Books) -> Key:
@@ -87,15 +87,15 @@ def _new_key(books: Books) -> Key:
         if key is None:
             raise LedgerError(keys.missing_text(books.store))
         return key
-    beside = keys.key_file(books.store.path)
-    if beside.exists():
+    path = keys.key_file(books.store.path)
+    if path.exists():
         raise LedgerError(
-            f"there is a key {str(beside)!r}, but its ledger {books.label} is gone, "
+            f"there is a key {str(path)!r}, but its ledger {books.label} is gone, "
             "and a new one would give everyone their whole budget again. "
             "Restore the ledger; or remove the key, if nothing was ever charged there."
         )
     _refuse_remains(books)
-    return keys.draft(beside)
+    return keys.draft(path)
 
 
 def _refuse_remains(books: Books) -> None:

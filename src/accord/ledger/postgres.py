@@ -29,7 +29,7 @@ class PostgresSession(Session):
     """
 
     def columns(self, sql: str, count: int) -> list[IntArray] | None:
-        raw = self.store.attempt(self._copied, f"COPY ({sql}) TO STDOUT (FORMAT BINARY)")
+        raw = self.store.attempt(self._copy_out, f"COPY ({sql}) TO STDOUT (FORMAT BINARY)")
         header, end = 11 + 4 + 4, 2  # a signature, flags and the length of what is not there; −1 fields
         sizes_and_values = (("size", ">i4"), ("value", ">i8"))
         fields = [(f"{name}{k}", kind) for k in range(count) for name, kind in sizes_and_values]
@@ -42,16 +42,16 @@ class PostgresSession(Session):
             return None
         return [rows[f"value{k}"].astype(np.int64) for k in range(count)]
 
-    def _copied(self, sql: str) -> bytes:
+    def _copy_out(self, sql: str) -> bytes:
         with self.cursor.copy(sql) as copy:
             return b"".join(copy)
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[IntArray]) -> None:
         pattern = "\t".join("#" * len(names)) + "\n"
         statement = f"COPY {table} ({', '.join(names)}) FROM STDIN"
-        self.store.attempt(self._copy, statement, written(pattern, "", columns))
+        self.store.attempt(self._copy_in, statement, written(pattern, "", columns))
 
-    def _copy(self, sql: str, pieces: Iterator[bytes]) -> None:
+    def _copy_in(self, sql: str, pieces: Iterator[bytes]) -> None:
         with self.cursor.copy(sql) as copy:
             for piece in pieces:
                 copy.write(piece)
@@ -70,10 +70,10 @@ class PostgresSession(Session):
     def faults(self) -> int:
         return 0  # the server looks after its files itself
 
-    def another_cursor(self) -> Any:
+    def stream_cursor(self) -> Any:
         return self.cursor.connection.cursor("accord")  # on the server, which sends some rows at a time
 
-    def spelled(self, sql: str) -> str:
+    def with_placeholders(self, sql: str) -> str:
         return sql.replace("?", "%s")
 
 
@@ -92,10 +92,10 @@ class Postgres:
         try:
             conninfo_to_dict(url)
         except (psycopg.ProgrammingError, UnicodeError):
-            legible = False
+            is_legible = False  # raised below: a fault that is chained would quote the password
         else:
-            legible = True
-        if not legible:
+            is_legible = True
+        if not is_legible:
             raise LedgerError(
                 "the address of the PostgreSQL server cannot be read. "
                 "Write postgresql://user:password@host/database, "
@@ -123,19 +123,19 @@ class Postgres:
             yield session
 
     @contextmanager
-    def _transaction(self, *first: str) -> Iterator[Session]:
+    def _transaction(self, *settings: str) -> Iterator[Session]:
         connection = self.attempt(partial(self._driver.connect, self.url, connect_timeout=10))
         with closing(connection):  # which rolls back what was not committed
             cursor = connection.cursor()
-            for statement in first:
+            for statement in settings:
                 self.attempt(cursor.execute, statement)
             yield PostgresSession(cursor, self)
             self.attempt(connection.commit)
 
-    def attempt(self, call: Callable[..., T], *given: Any) -> T:
+    def attempt(self, call: Callable[..., T], *args: Any) -> T:
         driver = self._driver
         try:
-            return call(*given)
+            return call(*args)
         except driver.errors.LockNotAvailable:
             reason = store.busy_text()
         except driver.errors.ReadOnlySqlTransaction:

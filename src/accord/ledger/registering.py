@@ -11,19 +11,19 @@ import numpy as np
 import accord
 from accord.budget import IntArray, level_text
 from accord.errors import LedgerError
-from accord.ledger.books import Books, key_check
-from accord.ledger.chain import rows
-from accord.ledger.cohorts import Assignment, Changes, assign, changes, places
-from accord.ledger.finding import find_cohorts
-from accord.ledger.reading import (
+from accord.ledger.accounts import (
     Accounts,
     TableRow,
     checked_accounts,
     confirm_stored,
-    everyone,
+    read_everyone,
     write_cohorts,
     write_everyone,
 )
+from accord.ledger.books import Books, key_check
+from accord.ledger.chain import list_text
+from accord.ledger.cohorts import Assignment, Changes, assign, changes, factorize
+from accord.ledger.recognising import recognised
 from accord.ledger.store import Session
 from accord.people import identity
 from accord.people.identity import Registrable
@@ -62,13 +62,13 @@ def register(books: Books, table: Registrable, name: str) -> Registration:
     with books.writing() as db:
         before = checked_accounts(db)
         agree_on_neighbors(db, before, table.neighbors)
-        known = {row.name: row for row in before.tables}.get(name)
-        if known is not None and known.fingerprint == fingerprint:
-            return Registration(name, known.version, hashes.size, 0, 0, 0, 0)
-        number, version = _next_version(before, known)
+        last = {row.name: row for row in before.tables}.get(name)
+        if last is not None and last.fingerprint == fingerprint:
+            return Registration(name, last.version, hashes.size, 0, 0, 0, 0)
+        number, version = _next_version(before, last)
         tiers = json.dumps({tier: level_text(level) for tier, level in table.spec().tiers.items()})
         row = TableRow(number, name, version, fingerprint, hashes.size, tiers)
-        assignment = assign(*everyone(db, before), before.cohorts, number, hashes, levels)
+        assignment = assign(*read_everyone(db, before), before.cohorts, number, hashes, levels)
         changed = changes(before.cohorts, assignment.moves, number)
         _write(books, db, before, row, table.neighbors, assignment, changed)
     return Registration(name, version, hashes.size, *changed)
@@ -80,11 +80,11 @@ def register_groups(books: Books, table: Registrable, groups: Mapping[str, Regis
     They are tables, too, so that their people can be charged by themselves.
     """
     secret = books.secret
-    registered, _ = find_cohorts(books, table)
+    registered, _ = recognised(books, table)
     with books.reading() as db:
-        known = {row.fingerprint for row in checked_accounts(db).tables}
+        fingerprints = {row.fingerprint for row in checked_accounts(db).tables}
     for name, group in groups.items():
-        if group.identity.fingerprint(secret) not in known:
+        if group.identity.fingerprint(secret) not in fingerprints:
             register(books, group, f"{registered.name}: {name}")
 
 
@@ -113,10 +113,10 @@ def _people(table: Registrable, secret: str) -> tuple[IntArray, IntArray]:
     return hashes, levels
 
 
-def _next_version(accounts: Accounts, known: TableRow | None) -> tuple[int, int]:
-    """The number and the version of a table that is registered: a new one, or the next of a known one."""
-    if known is not None:
-        return known.id, known.version + 1
+def _next_version(accounts: Accounts, last: TableRow | None) -> tuple[int, int]:
+    """The number and the version of a table that is registered; `last`: its last version, if there is one."""
+    if last is not None:
+        return last.id, last.version + 1
     return max((row.id for row in accounts.tables), default=0) + 1, 1
 
 
@@ -130,7 +130,7 @@ def _write(
     changed: Changes,
 ) -> None:
     """Store the table, everyone's cohort and the cohorts; book it."""
-    digest = write_everyone(db, assignment.hashes, assignment.of)
+    digest = write_everyone(db, assignment.hashes, assignment.cohort_of)
     db.run("DELETE FROM accord_table WHERE id = ?", row.id)
     db.run(
         "INSERT INTO accord_table (id, name, version, fingerprint, people, tiers) VALUES (?, ?, ?, ?, ?, ?)",
@@ -155,7 +155,7 @@ def _write(
             "people": row.people,
             **changed._asdict(),
             "digest": digest,
-            "moves": rows("moves", assignment.moves.columns),
+            "moves": list_text("moves", assignment.moves.columns),
             "accounts": after.digest(digest),
         },
     )
@@ -163,13 +163,13 @@ def _write(
 
 def _totals(hashes: IntArray, levels: IntArray) -> tuple[IntArray, IntArray, list[int]]:
     """The people and the sum of their hashes for each level, as the engine would add them up."""
-    distinct, place = places(levels)
-    people = np.bincount(place, minlength=distinct.size)
+    distinct, code = factorize(levels)
+    people = np.bincount(code, minlength=distinct.size)
     if distinct.size == hashes.size:  # each of one person
-        return distinct, people, hashes[np.argsort(place)].tolist()
+        return distinct, people, hashes[np.argsort(code)].tolist()
     totals = [0] * distinct.size
     # parts of 21 bits: their sums are whole numbers below 2⁵³, which floats add up exactly
     for shift in (0, 21, 42):
-        part = np.bincount(place, weights=(hashes >> shift) & 0x1FFFFF, minlength=distinct.size)
-        totals = [total + (int(sum_) << shift) for total, sum_ in zip(totals, part.tolist(), strict=True)]
+        sums = np.bincount(code, weights=(hashes >> shift) & 0x1FFFFF, minlength=distinct.size)
+        totals = [total + (int(part) << shift) for total, part in zip(totals, sums.tolist(), strict=True)]
     return distinct, people, totals

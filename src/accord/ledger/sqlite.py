@@ -31,7 +31,7 @@ _REASONS = {
     "CONSTRAINT": store.OVERCHARGED,
 }
 """What SQLite's faults mean here, by their names."""
-_NOTHING = np.zeros(0, dtype=np.int64)
+_EMPTY = np.zeros(0, dtype=np.int64)
 
 
 class SQLiteSession(Session):
@@ -43,17 +43,17 @@ class SQLiteSession(Session):
 
     def columns(self, sql: str, count: int) -> list[IntArray] | None:
         self.store.attempt(self.cursor.execute, sql)
-        parts = []
+        blocks = []
         while rows := self.store.attempt(self.cursor.fetchmany, _ROWS):
-            part = np.array(rows)
-            if part.dtype != np.int64:
+            block = np.array(rows)
+            if block.dtype != np.int64:
                 return None
-            parts.append(part.T.copy())
-        return [np.concatenate([part[k] for part in parts] or [_NOTHING]) for k in range(count)]
+            blocks.append(block.T.copy())
+        return [np.concatenate([block[k] for block in blocks] or [_EMPTY]) for k in range(count)]
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[IntArray]) -> None:
-        signs = ", ".join("?" * len(names))
-        statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({signs})"
+        placeholders = ", ".join("?" * len(names))
+        statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({placeholders})"
         self.store.attempt(self.cursor.executemany, statement, _rows_of(columns))
 
     def charge(self, cohorts: IntArray, charges: IntArray) -> int:
@@ -70,10 +70,10 @@ class SQLiteSession(Session):
     def faults(self) -> int:
         return sum(row != ("ok",) for row in self.rows("PRAGMA integrity_check"))
 
-    def another_cursor(self) -> Any:
+    def stream_cursor(self) -> Any:
         return self.cursor.connection.cursor()
 
-    def spelled(self, sql: str) -> str:
+    def with_placeholders(self, sql: str) -> str:
         return sql
 
 
@@ -146,9 +146,9 @@ class SQLite:
             timeout=store.PATIENCE,
         )
 
-    def attempt(self, call: Callable[..., T], *given: Any) -> T:
+    def attempt(self, call: Callable[..., T], *args: Any) -> T:
         try:
-            return call(*given)
+            return call(*args)
         except (sqlite3.Error, UnicodeError) as fault:
             code = (getattr(fault, "sqlite_errorname", "") or "SQLITE_ERROR").split("_")[1]
         raise LedgerError(f"cannot use the ledger {self.label}: {_reason(code)}")

@@ -27,19 +27,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE accord_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
         "CREATE TABLE accord_table (id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
-        "version BIGINT NOT NULL, fingerprint TEXT NOT NULL, "
-        "people BIGINT NOT NULL, tiers TEXT NOT NULL)",
+        "version BIGINT NOT NULL, fingerprint TEXT NOT NULL, people BIGINT NOT NULL, tiers TEXT NOT NULL)",
         # level: the lowest that they have in any table
         # allowed: that, or what they had spent when they lowered it
-        "CREATE TABLE accord_cohort (id BIGINT PRIMARY KEY, level BIGINT NOT NULL, "
-        "allowed BIGINT NOT NULL, spent BIGINT NOT NULL, "
-        "people BIGINT NOT NULL, CHECK (spent >= 0 AND spent <= allowed))",
-        "CREATE TABLE accord_member (tab BIGINT NOT NULL, cohort BIGINT NOT NULL, "
-        "level BIGINT NOT NULL, PRIMARY KEY (tab, cohort))",
+        "CREATE TABLE accord_cohort (id BIGINT PRIMARY KEY, level BIGINT NOT NULL, allowed BIGINT NOT NULL, "
+        "spent BIGINT NOT NULL, people BIGINT NOT NULL, CHECK (spent >= 0 AND spent <= allowed))",
+        "CREATE TABLE accord_member (tab BIGINT NOT NULL, cohort BIGINT NOT NULL, level BIGINT NOT NULL, "
+        "PRIMARY KEY (tab, cohort))",
         f"CREATE TABLE accord_people ({_PEOPLE})",
         "CREATE TABLE accord_entry (seq BIGINT PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
-        "body TEXT NOT NULL, "
-        "previous TEXT NOT NULL, hash TEXT NOT NULL, seal TEXT NOT NULL)",
+        "body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, seal TEXT NOT NULL)",
     ),
 )
 """The n-th brings a ledger from version n − 1 to n. A migration that has been released is never changed."""
@@ -71,18 +68,18 @@ class Session(ABC):
         self.cursor, self.store = cursor, store
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Rows as they are stored, which may be anything in a damaged ledger: reading.py checks them."""
-        self.store.attempt(self.cursor.execute, self.spelled(sql), values)
+        """Rows as they are stored, which may be anything in a damaged ledger: validation.py checks them."""
+        self.store.attempt(self.cursor.execute, self.with_placeholders(sql), values)
         return self.store.attempt(self.cursor.fetchall)
 
     def run(self, sql: str, *values: Any) -> int:
         """The number of rows that were changed."""
-        self.store.attempt(self.cursor.execute, self.spelled(sql), values)
+        self.store.attempt(self.cursor.execute, self.with_placeholders(sql), values)
         return int(self.cursor.rowcount)
 
     def stream(self, sql: str) -> Iterator[tuple[Any, ...]]:
         """Rows one by one, where all of them may be too much to hold."""
-        cursor = self.another_cursor()
+        cursor = self.stream_cursor()
         try:
             self.store.attempt(cursor.execute, sql)
             while rows := self.store.attempt(cursor.fetchmany, self.rows_at_once):
@@ -137,12 +134,12 @@ class Session(ABC):
         """How many the database finds in its own files."""
 
     @abstractmethod
-    def another_cursor(self) -> Any:
-        """A cursor beside the session's own."""
+    def stream_cursor(self) -> Any:
+        """A second cursor, for a stream."""
 
     @abstractmethod
-    def spelled(self, sql: str) -> str:
-        """SQL whose values are written as ?, as the driver wants it."""
+    def with_placeholders(self, sql: str) -> str:
+        """SQL whose values are written as ?, as the driver wants them."""
 
 
 class Store(Protocol):
@@ -151,7 +148,7 @@ class Store(Protocol):
     label: str
     """For messages: without a password."""
 
-    def attempt(self, call: Callable[..., T], *given: Any) -> T:
+    def attempt(self, call: Callable[..., T], *args: Any) -> T:
         """Call the driver; its faults become LedgerErrors.
 
         Nothing is chained to them that might quote what is stored.

@@ -3,11 +3,18 @@
 from accord.mechanisms import charges, mix, pe, regression, sample
 from accord.mechanisms.additive import STRETCH, weighted_mean
 from accord.mechanisms.rank import weighted_rank
-from accord.mechanisms.record import Mechanism
+from accord.mechanisms.record import ChargeRule, Mechanism, Method
 from accord.relation import ADD_REMOVE, REPLACE
 
 _REPLACE = (REPLACE,)
 _BOTH = (REPLACE, ADD_REMOVE)
+_WHOLE_LEVEL = "everyone loses their whole level"
+
+
+def by_charges(charge_rule: ChargeRule) -> tuple[Method, ...]:
+    """A function of charges.py, for everything that can be answered with it: sums, quantiles, regressions."""
+    return weighted_mean(charge_rule), weighted_rank(charge_rule), regression.by_charges(charge_rule)
+
 
 ALL: tuple[Mechanism, ...] = (
     Mechanism(
@@ -15,29 +22,17 @@ ALL: tuple[Mechanism, ...] = (
         "[J] Definition 7; [C] UNI",
         "everyone loses the smallest level",
         _BOTH,
-        (
-            weighted_mean(charges.minimum),
-            weighted_rank(charges.minimum),
-            regression.by_charges(charges.minimum),
-        ),
+        by_charges(charges.minimum),
     ),
     Mechanism(
         "threshold",
         "[J] Definition 8; [Z] Definition 6",
         "those with ε ≥ t lose t, the others nothing",
         _BOTH,
-        (
-            weighted_mean(charges.threshold),
-            weighted_rank(charges.threshold),
-            regression.by_charges(charges.threshold),
-        ),
+        by_charges(charges.threshold),
     ),
     Mechanism(
-        "proportional",
-        "[C] III-A, PropDPM",
-        "everyone loses their whole level",
-        _BOTH,
-        (weighted_mean(charges.proportional),),
+        "proportional", "[C] III-A, PropDPM", _WHOLE_LEVEL, _BOTH, (weighted_mean(charges.proportional),)
     ),
     Mechanism(
         "affine",
@@ -53,10 +48,8 @@ ALL: tuple[Mechanism, ...] = (
         _BOTH,
         (weighted_mean(charges.fallah),),
     ),
-    Mechanism("stretch", "[J] V-A, Alag.", "everyone loses their whole level", _REPLACE, (STRETCH,)),
-    Mechanism(
-        "mix", "[F] §2; [C] LDPE", "everyone loses their whole level", _REPLACE, (mix.MEANS, mix.RANKS)
-    ),
+    Mechanism("stretch", "[J] V-A, Alag.", _WHOLE_LEVEL, _REPLACE, (STRETCH,)),
+    Mechanism("mix", "[F] §2; [C] LDPE", _WHOLE_LEVEL, _REPLACE, (mix.MEANS, mix.RANKS)),
     Mechanism(
         "rank",
         "ours, after [F]'s question",
@@ -69,9 +62,9 @@ ALL: tuple[Mechanism, ...] = (
         "[J] Definition 9",
         "person i loses at most min(ε_i, t)",
         _BOTH,
-        (sample.MEANS, sample.RANKS, regression.SAMPLED, sample.ANY),
+        (sample.MEANS, sample.RANKS, regression.SAMPLED, sample.ALGORITHMS),
     ),
-    Mechanism("pe", "[J] Definition 10", "everyone loses their whole level", _REPLACE, (pe.METHOD,)),
+    Mechanism("pe", "[J] Definition 10", _WHOLE_LEVEL, _REPLACE, (pe.METHOD,)),
 )
 
 

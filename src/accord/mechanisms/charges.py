@@ -1,7 +1,7 @@
 """Every additive mechanism of the papers on one page: who is charged how much.
 
 A mechanism for additive statistics is only the function *level → charge*. All of them release the same noisy
-weighted mean (additive.py) and lose exactly the charge, so all that is to be shown here is charge ≤ level; it
+weighted mean (additive.py) and lose exactly the charge, so that only charge ≤ level is to be shown here; it
 stands beside each. Levels are ascending whole millionths; PUBLIC (∞) is the largest number, so that min(ε, τ)
 needs no special case.
 """
@@ -9,19 +9,19 @@ needs no special case.
 from __future__ import annotations
 
 from math import floor, isqrt
-from typing import Any
 
 import numpy as np
 
 from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text
 from accord.mechanisms.record import Refused, Task
-from accord.theory import as_floats, clip, threshold_errors
+from accord.theory import FloatArray, as_floats, clip, threshold_errors
 
 
 def minimum(task: Task) -> tuple[IntArray, str]:
     """c_i = min ε ≤ ε_i. Minimum of [J] Definition 7; UNI of [C] IV."""
-    least = int(task.levels[0])
-    return np.full_like(task.levels, least), f"everyone is charged {level_text(least)}, the strictest level"
+    smallest = int(task.levels[0])
+    note = f"everyone is charged {level_text(smallest)}, the strictest level"
+    return np.full_like(task.levels, smallest), note
 
 
 def threshold(task: Task) -> tuple[IntArray, str]:
@@ -34,14 +34,16 @@ def threshold(task: Task) -> tuple[IntArray, str]:
     if not isinstance(t, int):  # "best", or nothing was said
         errors = threshold_errors(as_floats(task.levels), task.people, task.variance, task.noise_variance)
         t = int(task.levels[np.argmin(errors)])
-    read = task.levels >= t
-    if not read.any():
+    is_read = task.levels >= t
+    if not is_read.any():
         raise Refused(
             f"nobody allows t = {level_text(t)}; the most that a person may be charged here (share × level) "
             f"is {level_text(int(task.levels[-1]))}"
         )
-    kept = int(task.people[read].sum())
-    return np.where(read, t, 0), f"t = {level_text(t)}; reads {kept / task.total:.1%} of the people, at t"
+    people = int(task.people[is_read].sum())
+    return np.where(
+        is_read, t, 0
+    ), f"t = {level_text(t)}; reads {people / task.total:.1%} of the people, at t"
 
 
 def proportional(task: Task) -> tuple[IntArray, str]:
@@ -63,15 +65,14 @@ def affine(task: Task) -> tuple[IntArray, str]:
         return task.levels, "everyone is public: no noise"
     below = max(1, floor(min(tau * MICRO, LARGEST)))
     charges = min(
-        (np.minimum(task.levels, t) for t in (below, below + 1)), key=lambda c: _error(c, task.heads, ratio)
+        (np.minimum(task.levels, t) for t in (below, below + 1)),
+        key=lambda charges: _error(charges, task.people_as_floats, ratio),
     )
     clipped = int(task.people[task.levels > charges].sum())
-    share = (
-        f"; {clipped / task.total:.1%} of the people allow more and keep it"
-        if clipped
-        else "; nobody is clipped"
+    who = (
+        f"{clipped / task.total:.1%} of the people allow more and keep it" if clipped else "nobody is clipped"
     )
-    return charges, f"τ = {level_text(int(charges[-1]))}{share}"
+    return charges, f"τ = {level_text(int(charges[-1]))}; {who}"
 
 
 def fallah(task: Task) -> tuple[IntArray, str]:
@@ -80,13 +81,13 @@ def fallah(task: Task) -> tuple[IntArray, str]:
     Reconstructed from [C]'s Table II: the theorem that defines the original was not at hand. It is private
     whatever the original says; only its accuracy could differ.
     """
-    top = isqrt(MICRO**2 // task.total)  # ⌊10⁶/√n⌋
-    if top == 0:
+    most = isqrt(MICRO**2 // task.total)  # ⌊10⁶/√n⌋
+    if most == 0:
         raise Refused("1/√n is less than a millionth")
-    return np.minimum(task.levels, top), f"nobody is charged more than 1/√n = {level_text(top)}"
+    return np.minimum(task.levels, most), f"nobody is charged more than 1/√n = {level_text(most)}"
 
 
-def _error(charges: IntArray, people: Any, ratio: float) -> float:
-    """(Σc² + v/σ²)/(Σc)²: the mean squared error up to a factor."""
+def _error(charges: IntArray, people: FloatArray, ratio: float) -> float:
+    """(Σc² + v/σ²)/(Σc)²: the mean squared error up to the factor σ². [Z] eq. (2)."""
     c = charges / MICRO
     return float((people @ c**2 + ratio) / (people @ c) ** 2)

@@ -2,21 +2,20 @@
 
 With the weight w_i of person i, σ² their variance and N the variance of the noise:
 
-    about the population   σ²·Σw² + N                    [C], [Z]
-    about these people     σ²·Σ(w − 1/n)² + N            [J]: levels do not go with values, so the people of a
-                           level are
-                                                         a random draw
+    about the population   σ²·Σw² + N            [C], [Z]
+    about these people     σ²·Σ(w − 1/n)² + N    [J]: levels do not go with values, so that the people of a
+                                                 level are a random draw
     κ                      Σ(w − 1/n)₊: if the means of any two levels differ by at most D, the answer is off
                            by at most κ·D
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import sqrt
-from typing import Protocol
 
 import numpy as np
 
@@ -26,9 +25,10 @@ from accord.statistics.spread import Spread
 from accord.statistics.target import Additive, Target
 
 
-class Law(Protocol):
-    """How an answer is spread about what it estimates: intervals, and the error once the answer is known."""
+class ErrorModel(ABC):
+    """How an answer is spread about what it estimates: intervals, and the error once the answer is there."""
 
+    @abstractmethod
     def interval(
         self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
     ) -> Interval:
@@ -36,11 +36,16 @@ class Law(Protocol):
 
         `factor`: how many times the error is as predicted.
         """
-        ...
 
     def rmse_of(self, released: Sequence[Fraction]) -> float | None:
         """The error, where what was released tells it better than the prediction; None: it does not."""
-        ...
+        return None
+
+    def between(
+        self, released: Sequence[Fraction], confidence: float
+    ) -> list[tuple[Fraction | None, Fraction | None]] | None:
+        """Between which points of the grid each quantile lies; None: one draw does not tell that."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -48,13 +53,16 @@ class Prediction:
     """In the answer's units, for one output (root mean square over all of them)."""
 
     rmse: float
+    """About the population that the people are drawn from,"""
     rmse_here: float
+    """and about these very people."""
     bias_bound: float | None
-    law: Law
+    """κ; None: the answer is biased by design, or needs no data."""
+    error_model: ErrorModel
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedInterval(ErrorModel):
     """An interval that does not depend on the answer."""
 
     ends: Interval
@@ -64,12 +72,9 @@ class Fixed:
     ) -> Interval:
         return self.ends
 
-    def rmse_of(self, released: Sequence[Fraction]) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class AroundValue:
+class AroundValue(ErrorModel):
     """An interval around the answer, as the target of sums has it."""
 
     target: Additive
@@ -82,34 +87,28 @@ class AroundValue:
     ) -> Interval:
         return self.target.interval(value, released, self.spread, 1 - confidence, factor, self.shift)
 
-    def rmse_of(self, released: Sequence[Fraction]) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class AroundRank:
-    """The percentiles of these people between which the answers lie: around those that were asked for."""
+class AroundRank(ErrorModel):
+    """The percentiles of these people between which all answers lie: around those that were asked for."""
 
     spread: Spread
     centres: tuple[float, ...]
     listed: bool
-    looks: int = 1
-    """How many choices must all be within the interval."""
+    choices: int = 1
+    """How many choices each answer is made of, which must all be inside its interval."""
 
     def interval(
         self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
     ) -> Interval:
-        half = self.spread.half_width((1 - confidence) / self.looks, factor)
+        half = self.spread.half_width((1 - confidence) / self.choices / len(self.centres), factor)
         ends = [(max(0.0, c - half), min(100.0, c + half)) for c in self.centres]
         return ends if self.listed else ends[0]
 
-    def rmse_of(self, released: Sequence[Fraction]) -> None:
-        return None
-
 
 @dataclass(frozen=True)
-class CountedRank:
-    """The percentiles between which the answers lie, where normal errors are no good model."""
+class ChernoffRank(ErrorModel):
+    """The percentiles between which all answers lie, where normal errors are no good model."""
 
     ends: Callable[[float], list[Ends]] = field(compare=False)
     """For a probability of error."""
@@ -120,9 +119,6 @@ class CountedRank:
     ) -> Interval:
         ends = self.ends(1 - confidence)
         return ends if self.listed else ends[0]
-
-    def rmse_of(self, released: Sequence[Fraction]) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -136,32 +132,38 @@ class Errors:
 
 
 def errors(task: Task, calibration: Calibration, several: bool = False) -> Errors:
-    """Of a calibrated weighted mean."""
+    """Of a calibrated weighted mean, by the formulas above; `several`: with a noise for each level."""
     target: Target = task.target
     n, w, factor = task.total, calibration.weights, target.factor(task.total)
     outputs = target.outputs
-    gap, square = task.scratch
-    np.square(np.subtract(w, 1 / n, out=gap), out=square)
+    excess, square = task.scratch  # w − 1/n, and squares
+    np.square(np.subtract(w, 1 / n, out=excess), out=square)
     unread = n - int(task.people.sum())  # a small share leaves them with less than a millionth
-    spread = float(task.heads @ square) + unread / n**2
-    output_noise = calibration.noise_variance / outputs
-    population = task.variance / outputs * float(task.heads @ np.square(w, out=square)) + output_noise
-    here = task.variance / outputs * spread + output_noise
+    imbalance = float(task.people_as_floats @ square) + unread / n**2
+    noise = calibration.noise_variance / outputs
+    squares = float(task.people_as_floats @ np.square(w, out=square))
+    population = task.variance / outputs * squares + noise
+    here = task.variance / outputs * imbalance + noise
     return Errors(
         rmse=factor * sqrt(population),
         rmse_here=factor * sqrt(here),
-        bias_bound=float(task.heads @ np.maximum(gap, 0, out=gap)),
+        bias_bound=float(task.people_as_floats @ np.maximum(excess, 0, out=excess)),
         spread=Spread(
-            sampling=factor * sqrt(target.max_variance * spread),
-            laplace=factor * sqrt(output_noise / 2),
+            sampling=factor * sqrt(target.max_variance * imbalance),
+            laplace=factor * sqrt(noise / 2),
             several=several,
             extra=factor * target.rounding,
         ),
     )
 
 
+def bias_bound(task: Task, calibration: Calibration) -> float:
+    """κ of a calibrated weighted mean."""
+    return float(task.people @ np.maximum(calibration.weights - 1 / task.total, 0))
+
+
 def predict(task: Task, calibration: Calibration, several: bool = False) -> Prediction:
     """The error of a calibrated additive mechanism."""
     of_mean = errors(task, calibration, several)
-    law = AroundValue(task.target, of_mean.spread)
-    return Prediction(of_mean.rmse, of_mean.rmse_here, of_mean.bias_bound, law)
+    error_model = AroundValue(task.target, of_mean.spread)
+    return Prediction(of_mean.rmse, of_mean.rmse_here, of_mean.bias_bound, error_model)

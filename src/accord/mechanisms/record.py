@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from accord import statistics
 from accord.budget import IntArray
 from accord.relation import Relation
-from accord.statistics.target import Rows, Target
+from accord.statistics.algorithm import AlgorithmTarget
+from accord.statistics.target import Ranks, Target
 
 if TYPE_CHECKING:
     from accord.mechanisms.prediction import Prediction
@@ -34,11 +35,12 @@ class Task:
     """All that a calibration sees: public things only."""
 
     levels: IntArray
-    """What each level may be charged in this release, in millionths: positive, ascending, PUBLIC last.
+    """What each level may be charged in this release, after `share`, in millionths.
 
-    After `share`.
+    Positive, ascending, PUBLIC last.
     """
     people: IntArray
+    """Of each level."""
     total: int
     """Everyone who has not opted out, also those whom a small share leaves with less than a millionth."""
     target: Any
@@ -46,8 +48,11 @@ class Task:
     t: int | str | None
     """The level of `threshold` or `sample` that the user asked for, in millionths or by name."""
     variance: float
+    """Of one person, as the target says unless a mechanism knows better,"""
     noise_variance: float
-    """Of the target, unless a mechanism knows better."""
+    """and of the noise at charge 1."""
+    groups: int = 1
+    """Of how many private groups of the same size this is to be one. Who is in which is not known."""
 
     @property
     def relation(self) -> Relation:
@@ -55,10 +60,8 @@ class Task:
         return relation
 
     @cached_property
-    def heads(self) -> NDArray[np.float64]:
-        """The people of each level as floats, for products with floats: an integer would be converted in
-        each.
-        """
+    def people_as_floats(self) -> NDArray[np.float64]:
+        """For products with floats: integers would be converted in each of them."""
         return self.people.astype(np.float64)
 
     @cached_property
@@ -67,7 +70,11 @@ class Task:
 
         Of a million levels, new ones would take longer than what is done with them.
         """
-        return np.empty_like(self.heads), np.empty_like(self.heads)
+        return np.empty_like(self.people_as_floats), np.empty_like(self.people_as_floats)
+
+
+ChargeRule: TypeAlias = Callable[[Task], tuple[IntArray, str]]
+"""A function of charges.py: the charge of each level, and a note for the plan."""
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -89,7 +96,7 @@ class Calibration:
     charges: IntArray
     """For each level, in millionths. 0: not read. PUBLIC: read without noise."""
     weights: NDArray[np.float64]
-    """Of one person of each level in the mean."""
+    """Of one person of each level in the mean: not the charges, though often proportional to them."""
     noise_variance: float
     """Of the noise on the mean, summed over the outputs."""
     note: str
@@ -99,6 +106,10 @@ class Calibration:
             array = getattr(self, f.name)
             if isinstance(array, np.ndarray) and (array.flags.writeable or array.base is not None):
                 object.__setattr__(self, f.name, frozen(array.copy()))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()  # arrays that come from a pickle can be changed
 
     def placed(self: _C, order: IntArray, size: int) -> _C:
         """For each of `size` levels, of which the k-th here is the order[k]-th; the others are not read."""
@@ -121,7 +132,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Linear:
-    """The law of a released mean: Σ weight·integer over all people, plus Σ scale·Laplace, plus `shift`.
+    """A released mean as Σ weight·integer over all people, plus Σ scale·Laplace, plus `shift`.
 
     In floats, and with the continuous Laplace law in the place of the discrete one: for simulations, never
     for releases. Each released sum has noises of its own.
@@ -132,8 +143,8 @@ class Linear:
     scales: NDArray[np.float64]
     """Of the independent noises on the mean, in units of the integers."""
     shift: Fraction = Fraction(0)
-    coarsest: float = inf
-    """The smallest scale that a noise has where it is drawn, in its own steps of 1: few steps show."""
+    smallest_scale: float = inf
+    """Of a noise where it is drawn, in whole steps: where it is small, the discrete law shows."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +163,12 @@ class Method:
     """Whether it needs the number of people at each cell, where others need sums."""
     keeps_rows: bool = False
     """Whether rows are kept or not in the engine, with the probabilities of the calibration's `keep`."""
+    draws_brackets: bool = False
+    """Whether it answers quantiles with an interval in values."""
     needs_size: bool = False
     """Whether it needs the number of people, in all or of a level: refused where that is private."""
-    law: Callable[[Any, IntArray, Any], Linear] | None = None
-    """The law of `answer`, for a calibration, the people of each level and a target, if it is linear."""
+    linear: Callable[[Any, IntArray, Any], Linear] | None = None
+    """`answer` in floats, if it is linear: for a calibration, the people of each level and a target."""
 
 
 @dataclass(frozen=True)
@@ -173,12 +186,13 @@ class Mechanism:
     @property
     def statistics(self) -> tuple[str, ...]:
         """The names of what it answers."""
-        answers = tuple(method.answers for method in self.methods)
-        listed = (
-            s.name for s in statistics.ALL if s.listed and any(issubclass(s.family, kind) for kind in answers)
+        families: list[tuple[str, type[Any]]] = [("algorithm", AlgorithmTarget)]
+        families += [(s.name, s.family) for s in statistics.ALL if not s.is_alias]
+        return tuple(
+            name
+            for name, family in families
+            if any(issubclass(family, method.answers) for method in self.methods)
         )
-        own = ["algorithm"] if any(issubclass(Rows, kind) for kind in answers) else []
-        return (*own, *listed)
 
     def method(self, target: Target) -> Method:
         """How it answers this; refuses what it cannot."""
@@ -186,5 +200,7 @@ class Mechanism:
             if isinstance(target, method.answers):
                 if method.needs_size and target.tells_size:
                     raise Refused("would need the number of members, which is private")
+                if isinstance(target, Ranks) and target.in_values and not method.draws_brackets:
+                    raise Refused("has no interval in values")
                 return method
         raise Refused(f"answers {' and '.join(sorted(self.statistics))} only")

@@ -11,7 +11,7 @@ import numpy as np
 
 from accord.budget import IntArray, distinct
 from accord.engines import shapes
-from accord.engines.names import USER
+from accord.engines.sql_names import USER
 from accord.errors import TABLE_CHANGED, LedgerError, SourceError
 from accord.numerals import written
 from accord.spec import Spec
@@ -28,7 +28,7 @@ class Identity(Protocol):
         ...
 
     def fingerprint(self, secret: str) -> str:
-        """Of who is in the table with which level; kept while the source is known to be unchanged."""
+        """Of who is in the table with which level; kept as long as the source has not changed."""
         ...
 
 
@@ -67,7 +67,7 @@ class Remaining:
 def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
     """Of the set of (person, level), in any order.
 
-    Made of the number of people and the sum of their hashes for each level.
+    It is a hash of each level, of how many people have it, and of the sum of their own hashes.
     """
     if distinct(micro).size < micro.size:
         sums: dict[int, tuple[int, int]] = {}
@@ -83,10 +83,10 @@ def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
     else:
         each = zip(micro.tolist(), people.tolist(), (totals[k] for k in order.tolist()), strict=True)
         rows = iter([", ".join(f"[{level}, [{count}, {total}]]" for level, count, total in each).encode()])
-    text = hashlib.sha256(b"[")  # of [[level, [people, total]], …] as JSON
+    digest = hashlib.sha256(b"[")  # of [[level, [people, total]], …] as JSON
     for piece in chain(rows, (b"]",)):
-        text.update(piece)
-    return text.hexdigest()[:32]
+        digest.update(piece)
+    return digest.hexdigest()[:32]
 
 
 class TableIdentity:
@@ -102,31 +102,18 @@ class TableIdentity:
         reader = self._reader
         person = reader.person(secret, USER)
         reader.spec()  # refuses levels that cannot be used, and rows of nobody
-        self._refuse_inexact_ids()
+        reader.refuse_inexact_ids(LedgerError)
         sql = shapes.people(reader.people(), person, reader.level_reader.expression)
         columns = reader.engine.fetch(sql)
         everyone = np.ones(columns["person"].size, dtype=np.int64)
         return columns["person"], reader.level_reader.decode(columns["level"], everyone)
 
-    def _refuse_inexact_ids(self) -> None:
-        engine, user = self._reader.engine, str(self._reader.user)
-        if engine.columns[user] != "number":
-            return
-        inexact = int(engine.fetch(shapes.inexact_ids(engine.dialect, engine.source, user))["inexact"][0])
-        if inexact:
-            raise LedgerError(
-                f"{inexact:,} ids in {user!r} are floating-point numbers too large to be exact, so that "
-                "people "
-                "cannot be told apart. Store ids as whole numbers or text."
-            )
-
     def fingerprint(self, secret: str) -> str:
         """See `Identity`."""
         reader = self._reader
-        state = reader.engine.state()
-        kept = self._fingerprint
-        if state is not None and kept is not None and kept[:2] == (secret, state):
-            return kept[2]
+        state, before = reader.engine.state(), self._fingerprint
+        if state is not None and before is not None and before[:2] == (secret, state):
+            return before[2]
         person = reader.person(secret, USER)
         level = reader.level_reader.expression
         sql = shapes.by_level(reader.engine.dialect, reader.people(), level, person, 0)
@@ -134,6 +121,6 @@ class TableIdentity:
         micro = reader.level_reader.decode(columns["level"], columns["people"])
         if Spec(micro, columns["people"]) != reader.spec():
             raise SourceError(TABLE_CHANGED)
-        made = fingerprint(micro, columns["people"], columns["total"])
-        self._fingerprint = (secret, state, made)
-        return made
+        computed = fingerprint(micro, columns["people"], columns["total"])
+        self._fingerprint = (secret, state, computed)
+        return computed

@@ -1,11 +1,13 @@
-"""How the level of a person is read.
+"""How a person's level is read: from a row, the strictest of their rows, or what a ledger says remains.
 
-From a row, from the strictest of a person's rows, or from what a ledger says remains.
+Where people have many rows, or are in a consent register, a level is read as a number whose smallest is the
+strictest: millionths of a tier, else the level itself. What cannot be used is negative: NOT_A_LEVEL,
+NO_LEVEL, NO_ENTRY.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import inf
@@ -17,9 +19,12 @@ import numpy as np
 from accord.budget import LARGEST, MICRO, IntArray, to_float, to_micro
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns
-from accord.engines.names import LEVEL
+from accord.engines.sql_names import ENTRY_FAULT, ENTRY_LEVEL, LEVEL
 from accord.errors import SpecError, did_you_mean
 from accord.spec import read_tiers
+
+NOT_A_LEVEL, NO_LEVEL, NO_ENTRY = -1, -2, -3
+"""A tier that is not declared or a number that is no level; NULL; nothing in the consent register."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +51,25 @@ class Levels:
 
     @property
     def strictness(self) -> str:
-        """SQL for a row's level as a number whose smallest is the strictest.
-
-        Millionths of a tier, else the level; −1: not a level, −2: none at all.
-        """
+        """SQL for a row's level as a number whose smallest is the strictest."""
         if self.tiers is None:
-            x, infinite = self.expression, self.dialect.double(inf)
-            default = "-2" if self.default is None else self.dialect.double(to_float(self.default))
-            finite = (
-                f"{x} >= 0 AND {x} <= {self.dialect.double(LARGEST / MICRO)} AND {self.dialect.is_finite(x)}"
-            )
-            good = f"{finite} OR {x} = {infinite}"
-            return f"CASE WHEN {x} IS NULL THEN {default} WHEN {good} THEN {x} ELSE -1 END"
+            x, double = self.expression, self.dialect.double
+            default = str(NO_LEVEL) if self.default is None else double(to_float(self.default))
+            finite = f"{x} >= 0 AND {x} <= {double(LARGEST / MICRO)} AND {self.dialect.is_finite(x)}"
+            is_level = f"{finite} OR {x} = {double(inf)}"
+            return f"CASE WHEN {x} IS NULL THEN {default} WHEN {is_level} THEN {x} ELSE {NOT_A_LEVEL} END"
         arms = " ".join(
             f"WHEN {self.expression} = {self.dialect.text(name)} THEN {level}"
             for name, level in self.tiers.items()
         )
-        default = "-2" if self.default is None else str(self.default)
-        return f"CAST(CASE WHEN {self.expression} IS NULL THEN {default} {arms} ELSE -1 END AS BIGINT)"
+        default = str(NO_LEVEL if self.default is None else self.default)
+        none = f"WHEN {self.expression} IS NULL THEN {default}"
+        return f"CAST(CASE {none} {arms} ELSE {NOT_A_LEVEL} END AS BIGINT)"
+
+    @property
+    def tier(self) -> str:
+        """SQL for the name of a row's tier, declared or not."""
+        return self.expression
 
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         """Raw levels in millionths.
@@ -81,24 +87,14 @@ class Levels:
                     "Give default=, or leave them out of the table."
                 )
             micro[missing] = self.default
-        known = np.ma.getdata(raw)[~missing]
+        present = np.ma.getdata(raw)[~missing]
         if self.tiers is None:
-            self._refuse(known, people[~missing], int(people.sum()))
-            micro[~missing] = to_micro(known)
+            self._refuse(present, people[~missing], int(people.sum()))
+            micro[~missing] = to_micro(present)
             return micro
-        names, where = np.unique(known.astype(object), return_inverse=True)
-        unknown = [name for name in names.tolist() if name not in self.tiers]
-        if len(unknown) > 5:  # hardly tiers: a wrong column, whose entries are not to be shown
-            raise SpecError(
-                f"the levels have {len(unknown)} names that are not declared tiers. "
-                f"Is it the right column? {did_you_mean('', self.tiers)}"
-            )
-        for name in unknown:
-            count = int(people[~missing][known == name].sum())
-            raise SpecError(
-                f"tier {name!r} of {count} people is not declared. "
-                f"Give it a level (0: opted out), or correct it: {did_you_mean(name, self.tiers)}"
-            )
+        names, where = np.unique(present.astype(object), return_inverse=True)
+        counts = np.bincount(where, weights=people[~missing], minlength=names.size).astype(np.int64)
+        refuse_undeclared(dict(zip(names.tolist(), counts.tolist(), strict=True)), self.tiers)
         micro[~missing] = np.array([self.tiers[name] for name in names.tolist()], dtype=np.int64)[where]
         return micro
 
@@ -108,44 +104,97 @@ class Levels:
         Who is there is private, so nobody there may decide whether a release fails.
         """
         micro[missing] = self.default or 0
-        known = np.ma.getdata(raw)[~missing]
+        present = np.ma.getdata(raw)[~missing]
         if self.tiers is None:
-            good = np.isinf(known) & (known > 0) | (known >= 0) & (known <= LARGEST / MICRO)
-            micro[~missing] = to_micro(np.where(good, known, 0.0))
+            is_level = np.isinf(present) & (present > 0) | (present >= 0) & (present <= LARGEST / MICRO)
+            micro[~missing] = to_micro(np.where(is_level, present, 0.0))
         else:
-            micro[~missing] = [self.tiers.get(name, 0) for name in known.tolist()]
+            micro[~missing] = [self.tiers.get(name, 0) for name in present.tolist()]
         return micro
+
+    @property
+    def faults(self) -> dict[int, str]:
+        """What is said of people with a row whose level cannot be used, by what stands in its place."""
+        return {
+            NO_LEVEL: "a row without a level (NULL). Give default=, or leave them out of the table.",
+            NOT_A_LEVEL: f"a row with {_not_a_level(self.tiers)}",
+        }
 
     @staticmethod
     def _refuse(levels: Any, people: IntArray, total: int) -> None:
         """Like `to_micro`, but counting people instead of distinct levels."""
-        for bad, what in (
-            (
-                np.isnan(levels),
-                "NaN or not a number (names of tiers are declared: tiers={'strict': 0.1, 'public': inf})",
-            ),
+        is_too_large = (levels > LARGEST / MICRO) & ~np.isinf(levels)
+        undeclared = "NaN or not a number (names of tiers are declared: tiers={'strict': 0.1, 'public': inf})"
+        too_large = f"larger than {LARGEST // MICRO}, which protects nobody (write inf for public data)"
+        for bad, fault in (
+            (np.isnan(levels), undeclared),
             (levels < 0, "negative"),
-            (
-                (levels > LARGEST / MICRO) & ~np.isinf(levels),
-                f"larger than {LARGEST // MICRO}, which protects nobody (write inf for public data)",
-            ),
+            (is_too_large, too_large),
         ):
             if bad.any():
                 raise SpecError(
-                    f"{people[bad].sum()} of {total} people have a level that is {what}. "
-                    "A level is a number ≥ 0 (0: opted out), or inf (public). Correct them, or leave these "
-                    "people out."
+                    f"{people[bad].sum()} of {total} people have a level that is {fault}. "
+                    "A level is a number ≥ 0 (0: opted out), or inf (public). "
+                    "Correct them, or leave these people out."
                 )
 
 
 @dataclass(frozen=True)
+class RegisteredLevels:
+    """Stands in for `Levels` where a consent register has everyone's level, joined to each of their rows."""
+
+    dialect: Dialect
+    tiers: dict[str, int] | None
+    default: int | None
+    """In millionths, for people without an entry; None: they are refused."""
+    moment: str
+    """At which the register is read, in words."""
+    lenient: bool = False
+    """Whether people without an entry count as opted out, and the default is not for them."""
+
+    @property
+    def expression(self) -> str:
+        """SQL for the level, which is the same in all rows of a person."""
+        absent = str(NO_ENTRY)
+        if self.default is not None and not self.lenient:
+            absent = self.dialect.double(to_float(self.default)) if self.tiers is None else str(self.default)
+        return f"COALESCE({ENTRY_LEVEL}, {absent})"
+
+    @property
+    def strictness(self) -> str:
+        return self.expression
+
+    @property
+    def tier(self) -> str:
+        """SQL for the name of a tier that is not declared."""
+        return ENTRY_FAULT
+
+    @property
+    def is_read(self) -> str:
+        return _is_positive(self.dialect, self.expression, self.tiers)
+
+    def decode(self, raw: Any, people: IntArray) -> IntArray:
+        return Strictest(self).decode(raw, people)
+
+    @property
+    def faults(self) -> dict[int, str]:
+        """What is said of people whose level cannot be used, by what stands in its place."""
+        correct = "Give default=, or correct the register."
+        return {
+            NO_ENTRY: f"no entry in the consent register{self.moment}. "
+            "Give default=, or leave them out of the table.",
+            NO_LEVEL: f"an entry without a level (NULL) in the consent register. {correct}",
+            NOT_A_LEVEL: f"an entry in the consent register with {_not_a_level(self.tiers)}",
+        }
+
+
+@dataclass(frozen=True)
 class Strictest:
-    """Stands in for `Levels` where a person's rows are gathered.
+    """Stands in for `Levels` where people have many rows: their level is the strictest of their rows'."""
 
-    Their level is the strictest that any of them has.
-    """
-
-    rows: Levels
+    rows: RowLevels
+    undeclared: Callable[[], Mapping[Any, int]] = dict
+    """How many people have which tier that is not declared: asked only to say so."""
 
     @property
     def expression(self) -> str:
@@ -153,29 +202,55 @@ class Strictest:
 
     @property
     def is_read(self) -> str:
-        return (
-            f"({self.expression} >= {self.rows.dialect.double(1 / MICRO) if self.rows.tiers is None else 1})"
-        )
+        return _is_positive(self.rows.dialect, self.expression, self.rows.tiers)
 
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         levels = np.ma.getdata(raw)
         bad = ~(levels >= 0)  # NaN, too: see Dialect.is_finite
         if bad.any() and not self.rows.lenient:
-            none = int(people[levels == -2].sum())
-            if none:
-                raise SpecError(
-                    f"{none} of {people.sum()} people have a row without a level (NULL). "
-                    "Give default=, or leave them out of the table."
-                )
-            what = (
-                "a tier that is not declared. Declare it in tiers= (0: opted out), or correct it"
-                if self.rows.tiers is not None
-                else f"a level that is not a number from 0 to {LARGEST // MICRO}, nor inf. "
-                "Correct them, or leave these people out"
-            )
-            raise SpecError(f"{people[bad].sum()} of {people.sum()} people have a row with {what}.")
+            self._refuse(levels, bad, people)
         usable = np.where(bad, 0, levels)
         return usable.astype(np.int64) if self.rows.tiers is not None else to_micro(usable)
+
+    def _refuse(self, levels: Any, bad: Any, people: IntArray) -> None:
+        faults, total = self.rows.faults, people.sum()
+        for fault, text in faults.items():
+            count = int(people[levels == fault].sum())
+            if count and fault != NOT_A_LEVEL:
+                raise SpecError(f"{count} of {total} people have {text}")
+        if self.rows.tiers is not None:
+            refuse_undeclared(self.undeclared(), self.rows.tiers)
+        raise SpecError(f"{people[bad].sum()} of {total} people have {faults[NOT_A_LEVEL]}")
+
+
+def _is_positive(dialect: Dialect, level: str, tiers: Mapping[str, int] | None) -> str:
+    """SQL that is true for a level of people who are to be read."""
+    return f"({level} >= {dialect.double(1 / MICRO) if tiers is None else '1'})"
+
+
+def _not_a_level(tiers: Mapping[str, int] | None) -> str:
+    if tiers is not None:
+        return "a tier that is not declared. Declare it in tiers= (0: opted out), or correct it."
+    return (
+        f"a level that is not a number from 0 to {LARGEST // MICRO}, nor inf. "
+        "Correct them, or leave these people out."
+    )
+
+
+def refuse_undeclared(people: Mapping[Any, int], tiers: Mapping[str, int]) -> None:
+    """Refuse tiers that are not declared, by their names: levels are public. `people`: of each tier."""
+    unknown = [name for name in people if name not in tiers]
+    if len(unknown) > 5:  # hardly tiers: a wrong column, whose entries are not to be shown
+        raise SpecError(
+            f"the levels have {len(unknown)} names that are not declared tiers. "
+            f"Is it the right column? {did_you_mean('', tiers)}"
+        )
+    if unknown:
+        name = min(unknown)
+        raise SpecError(
+            f"tier {name!r} of {people[name]} people is not declared. "
+            f"Give it a level (0: opted out), or correct it: {did_you_mean(name, tiers)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -192,7 +267,9 @@ class RemainingLevels:
         return np.asarray(raw, dtype=np.int64)
 
 
-LevelReader: TypeAlias = Levels | Strictest | RemainingLevels
+RowLevels: TypeAlias = Levels | RegisteredLevels
+"""How the level of a row is read."""
+LevelReader: TypeAlias = RowLevels | Strictest | RemainingLevels
 
 
 def levels_of(
@@ -217,8 +294,8 @@ def levels_of(
             fallback = int(to_micro(default))
         else:
             raise SpecError(
-                f"default= is a {type(default).__name__}. Give one tier or one level, for the people who "
-                "have none."
+                f"default= is a {type(default).__name__}. "
+                "Give one tier or one level, for the people who have none."
             )
     if not isinstance(epsilon, str):
         if declared is not None:
@@ -231,8 +308,8 @@ def levels_of(
     if declared is not None:
         if kind == "other":
             raise SpecError(
-                f"column {epsilon!r} is of a kind that cannot name tiers. Use a column of text or whole "
-                "numbers."
+                f"column {epsilon!r} is of a kind that cannot name tiers. "
+                "Use a column of text or whole numbers."
             )
         return Levels(dialect, f"({dialect.tier(epsilon, kind, declared)})", declared, fallback)
     if kind not in ("number", "untyped"):

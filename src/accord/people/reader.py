@@ -5,33 +5,36 @@ What it gives is private: it is for releases alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from accord.budget import IntArray
-from accord.engines import Engine, conditions, gathering, keeping, keys, shapes
-from accord.engines.names import (
-    ALL,
-    GROUP,
+from accord.engines import Engine, column_kinds, keys, per_person, row_sampling, shapes
+from accord.engines.sql_names import (
+    FIRST,
     LENT_CHANCE,
     LENT_LEVEL,
     LENT_PERSON,
     LENT_REMAINING,
     LENT_WORD,
+    ONLY_PART,
     PART,
     REMAINING,
     USER,
 )
-from accord.errors import TABLE_CHANGED, LedgerError, QueryError, SourceError, did_you_mean
-from accord.people import arranging, entries
-from accord.people.entries import Entries, of_each, parts_of
-from accord.people.levels import LevelReader, Levels, RemainingLevels, Strictest
+from accord.errors import TABLE_CHANGED, AccordError, LedgerError, QueryError, SourceError, did_you_mean
+from accord.people import aggregation
+from accord.people.aggregation import Aggregates, Aggregation
+from accord.people.levels import LevelReader, RegisteredLevels, RemainingLevels, RowLevels, Strictest
+from accord.people.spending import Group, Spending
 from accord.people.summary import Summary
+from accord.relation import private_names
 from accord.spec import Spec
-from accord.statistics import Algorithm, Codes, Encoding, Grouped, Part, Query
+from accord.statistics import Algorithm, Codes, Encoding, Grouped, OneOf, Query
 
 if TYPE_CHECKING:
     from accord.noise import Noise
@@ -39,33 +42,16 @@ if TYPE_CHECKING:
 
 FEW_LEVELS = 64
 _MANY_CELLS = 1_000
+_EVERYONE: Group = None
+_LOG = logging.getLogger("accord")
 
 
 class Reader(Protocol):
-    """Reads what a plan needs."""
-
-    @property
-    def known(self) -> bool:
-        """Whether the levels have been read."""
-        ...
+    """What a release needs of the people whom a plan is about: exact integers, or rows."""
 
     @property
     def lends(self) -> bool:
-        """Whether people can be told apart by more than their level."""
-        ...
-
-    def spec(self) -> Spec:
-        """The public levels."""
-        ...
-
-    def summary(
-        self,
-        query: Query,
-        remaining: Remaining | None = None,
-        by_cell: bool = False,
-        thinning: tuple[Any, Noise] | None = None,
-    ) -> Summary:
-        """Of a query that is about everyone: the first of its `summaries`."""
+        """Whether people can be kept or left out one by one."""
         ...
 
     def summaries(
@@ -75,19 +61,7 @@ class Reader(Protocol):
         by_cell: bool = False,
         thinning: tuple[Any, Noise] | None = None,
     ) -> list[Summary]:
-        """The exact integers behind a query by level, for each of its groups.
-
-        Args:
-            remaining: by what people have remaining, instead of by level.
-            by_cell: how many people have each integer, where otherwise their sum is enough.
-            thinning: of the rows that are kept, by chances for each level of the plan.
-        """
-        ...
-
-    def summaries_of_groups(
-        self, part: Part, query: Query, by_cell: bool, specs: Mapping[int, Spec]
-    ) -> dict[int, list[Summary]]:
-        """What `summaries` gives for some public groups, by their places among the keys; from one scan."""
+        """The exact integers behind a query by level, for each of its private groups."""
         ...
 
     def rows(self, query: Algorithm, remaining: Remaining | None, chances: Any, noise: Noise) -> Any:
@@ -104,13 +78,13 @@ class People(NamedTuple):
     """Which one they must have, if not the table's own."""
 
 
-class TableReader:
-    """The Reader of a table, or of a public group of one, over an engine."""
+class TableReader(Reader):
+    """Reads the people of a table, or of a public group of one, by an engine."""
 
     def __init__(
         self,
         engine: Engine,
-        levels: Levels,
+        levels: RowLevels,
         user: str | None,
         roster: Spec | None = None,
         condition: str | None = None,
@@ -118,18 +92,21 @@ class TableReader:
     ) -> None:
         """`condition`: of a public group, which rows of the `source` are its own, as SQL.
 
-        Levels of people are those of all their rows.
+        Levels of people are those of all their rows. `source`: if it is not the engine's, as SQL.
         """
         self.engine, self.levels, self.user, self.roster = engine, levels, user, roster
-        self.level_reader: LevelReader = levels if user is None else Strictest(levels)
+        self.level_reader: LevelReader = levels if user is None else Strictest(levels, self._undeclared_tiers)
         self._condition = condition
-        self._source = engine.source if source is None else source
+        self.source = engine.source if source is None else source
+        """The rows, as SQL: with levels of a consent register, if there is one."""
         self._spec: Spec | None = None
         # Levels as they stand in the table (the first of them), and in millionths.
         self._raw_levels: tuple[list[Any], IntArray] = ([], np.zeros(0, dtype=np.int64))
+        self.spending, self.group = Spending(), _EVERYONE
+        """What its people have been charged without a ledger; of a public group, together with its table."""
 
     @property
-    def known(self) -> bool:
+    def has_levels(self) -> bool:
         """Whether the levels have been read."""
         return self._spec is not None or self.roster is not None
 
@@ -138,6 +115,11 @@ class TableReader:
         """Whether people can be told apart by more than their level: not where another system reads them."""
         return self.engine.lends
 
+    @property
+    def is_group(self) -> bool:
+        """Whether it reads one public group of a table."""
+        return self._condition is not None
+
     def spec(self) -> Spec:
         """The public levels, read once and kept; under add-remove the roster, and nothing is read."""
         if self.roster is not None:
@@ -145,8 +127,8 @@ class TableReader:
         if self._spec is None:
             columns = self.engine.fetch(shapes.levels(self.people(), self.level_reader.expression))
             micro = self.level_reader.decode(columns["level"], columns["people"])
-            self._refuse_rows_of_nobody()
-            self._keep(columns["level"], micro, columns["people"])
+            self.refuse_rows_of_nobody()
+            self.keep_levels(columns["level"], micro, columns["people"])
         assert self._spec is not None
         return self._spec
 
@@ -156,24 +138,14 @@ class TableReader:
         for column in query.columns:
             if column not in columns:
                 raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
-        inner = query
-        parts: list[Part] = []
-        while isinstance(inner, Grouped):
-            parts.insert(0, inner.part)
-            inner = inner.query
-        conditions.check(self.engine.dialect, columns, inner.encoding, parts, inner.statistic)
+        parts = [query.part] if isinstance(query, Grouped) else []
+        column_kinds.refuse_wrong_kinds(self.engine.dialect, columns, query.encoding, parts, query.statistic)
 
     # ---- summaries -----------------------------------------------------------------------------------------
 
-    def summary(
-        self,
-        query: Query,
-        remaining: Remaining | None = None,
-        by_cell: bool = False,
-        thinning: tuple[Any, Noise] | None = None,
-    ) -> Summary:
-        """See `Reader`."""
-        return self.summaries(query, remaining, by_cell, thinning)[0]
+    def summary(self, query: Query) -> Summary:
+        """Of a query that is about everyone: the first of its `summaries`."""
+        return self.summaries(query)[0]
 
     def summaries(
         self,
@@ -182,60 +154,75 @@ class TableReader:
         by_cell: bool = False,
         thinning: tuple[Any, Noise] | None = None,
     ) -> list[Summary]:
-        """See `Reader`."""
+        """The exact integers behind a query by level, for each of its groups.
+
+        Args:
+            query: what is asked.
+            remaining: by what people have remaining, instead of by level.
+            by_cell: how many people have each integer, where otherwise their sum is enough.
+            thinning: of the rows that are kept, by chances for each level of the plan.
+        """
         with self.one_row_each(query, remaining) as people:
             if thinning is None:
-                made = self.aggregate(query, people, by_cell)
+                summaries = self.summarize(query, people, by_cell)
             else:
-                with self._kept(people, remaining, *thinning) as rows:
-                    made = self.aggregate(query, people._replace(source=rows), by_cell, are_thinned=True)
+                with self._kept(people, remaining, *thinning, is_several=at_most(query) > 1) as rows:
+                    kept = people._replace(source=rows)
+                    summaries = self.summarize(query, kept, by_cell, some_are_left_out=True)
         if remaining is None or remaining.by_level is None:
-            return made
-        return [summary.regrouped(remaining.by_level, remaining.spec) for summary in made]
+            return summaries
+        return [summary.regrouped(remaining.by_level, remaining.spec) for summary in summaries]
 
-    def aggregate(
-        self, query: Query, people: People, by_cell: bool, are_thinned: bool = False
+    def summarize(
+        self, query: Query, people: People, by_cell: bool, some_are_left_out: bool = False
     ) -> list[Summary]:
-        part, parts = ALL, 1
+        """The summaries of these people."""
+        part, parts = ONLY_PART, 1
+        is_several = at_most(query) > 1
         if isinstance(query, Grouped):
-            part, parts = self._placed(query)[1] if self.user is None else PART, query.groups
+            part, parts = self._with_part(query)[1] if self.user is None else PART, query.groups
             query = query.query
-        read = self._entries(query, people.source, people.levels, by_cell, part)
-        if people.spec is None and not self.known and read.raw is not None:
-            self._refuse_rows_of_nobody()
-            self._keep(read.raw, read.micro, read.people)
-        spec = self.spec() if people.spec is None else people.spec
         assert query.encoding is not None
-        others_are_dropped = self.roster is not None or are_thinned
-        return arranging.arranged(query.encoding, read, spec, by_cell, parts, others_are_dropped)
+        if is_several:
+            self.spec()  # which says of how many people a level cannot be read
+            part = aggregation.part_and_first(part)
+        read = self.aggregates(query.encoding, people.source, people.levels, by_cell, part)
+        if is_several:
+            read = read.told_apart()
+        if people.spec is None and not self.has_levels and read.raw_levels is not None:
+            self.refuse_rows_of_nobody()
+            self.keep_levels(read.raw_levels, read.micro, read.people)
+        spec = self.spec() if people.spec is None else people.spec
+        others_are_dropped = self.roster is not None or some_are_left_out
+        return aggregation.summaries(query.encoding, read, spec, by_cell, parts, others_are_dropped)
 
-    def _entries(self, query: Query, source: str, levels: LevelReader, by_cell: bool, part: str) -> Entries:
+    def aggregates(
+        self, encoding: Encoding, source: str, levels: LevelReader, by_cell: bool, part: str
+    ) -> Aggregates:
         """People and their integers by level and part, and by cell where that is needed."""
-        encoding = query.encoding
-        assert encoding is not None
-        read = entries.EntryReader(self.engine, encoding, self.user is not None, source, levels, part)
+        ask = Aggregation(self.engine, encoding, self.user is not None, source, levels, part)
         if isinstance(encoding, Codes):
-            return read.products(encoding)
-        if not arranging.is_counted(encoding, by_cell):
-            return read.sums()
-        cells = arranging.cells_of(encoding)
+            return ask.products(encoding)
+        if not aggregation.is_counted(encoding, by_cell):
+            return ask.sums()
+        cells = aggregation.cells_of(encoding)
         # few levels and many cells: both are one small integer, and that takes the levels beforehand
-        if cells >= _MANY_CELLS and part == ALL and not isinstance(levels, RemainingLevels):
+        if cells >= _MANY_CELLS and part == ONLY_PART and not isinstance(levels, RemainingLevels):
             self.spec()
             raw, micro = self._raw_levels
             if 0 < micro.size <= FEW_LEVELS:
-                return read.by_code(cells, raw, micro)
-        return read.by_cell(cells)
+                return ask.by_code(cells, raw, micro)
+        return ask.by_cell(cells)
 
     # ---- rows ----------------------------------------------------------------------------------------------
 
     def rows(self, query: Algorithm, remaining: Remaining | None, chances: Any, noise: Noise) -> Any:
-        """See `Reader`."""
+        """The rows of people who are kept, for somebody's own algorithm."""
         with (
             self.one_row_each(query, remaining) as people,
-            self._kept(people, remaining, chances, noise, some_are_missing=self.user is not None) as rows,
+            self._kept(people, remaining, chances, noise, some_are_left_out=self.user is not None) as rows,
         ):
-            return self.engine.rows(rows, query.columns, query.rows)
+            return self.engine.rows(rows, query.columns, query.row_format)
 
     @contextmanager
     def one_row_each(self, query: Query, remaining: Remaining | None = None) -> Iterator[People]:
@@ -245,18 +232,19 @@ class TableReader:
         """
         dialect, user = self.engine.dialect, str(self.user)
         as_they_are = isinstance(query, Algorithm) and self.user is not None
-        source = (
-            keeping.single_row_people(dialect, self.engine.source, user, self.engine.columns[user])
-            if as_they_are
-            else self.people(query)
-        )
+        if as_they_are:
+            source = row_sampling.single_row_people(dialect, self.source, user, self.engine.columns)
+            if self._condition is not None:
+                source = shapes.meeting(source, self._condition)
+        else:
+            source = self.people(query)
         if remaining is None or remaining.by_person is None:
             yield People(source, self.levels if as_they_are else self.level_reader, None)
             return
         secret, hashes, amounts = remaining.by_person
         identity = dialect.identity(user, self.engine.columns[user]) if as_they_are else USER
         with self.engine.lend({LENT_PERSON: hashes, LENT_REMAINING: amounts}) as lent:
-            matched = keeping.with_remaining(source, self.person(secret, identity), lent)
+            matched = row_sampling.with_remaining(source, self.person(secret, identity), lent)
             yield People(matched, RemainingLevels(REMAINING), remaining.spec)
 
     @contextmanager
@@ -266,9 +254,13 @@ class TableReader:
         remaining: Remaining | None,
         chances: Any,
         noise: Noise,
-        some_are_missing: bool = False,
+        some_are_left_out: bool = False,
+        is_several: bool = False,
     ) -> Iterator[str]:
-        """The rows that are kept: each has a random word of its own, and it does not matter which."""
+        """The rows that are kept: each has a random word of its own, and it does not matter which.
+
+        `is_several`: people may have several rows, one for each of their groups, which are then asked apart.
+        """
         source, levels, expected = people
         spec = expected or self.spec()
         if remaining is not None and remaining.by_level is not None:  # a chance for each level of the table
@@ -276,8 +268,13 @@ class TableReader:
             chances = np.where(remaining.by_level > 0, chances[place], 0)
         columns = self.engine.fetch(shapes.levels(source, levels.expression))
         micro = levels.decode(columns["level"], columns["people"])
-        if self.roster is None and not some_are_missing and Spec(micro, columns["people"]) != spec:
-            raise SourceError(TABLE_CHANGED)
+        if self.roster is None and not some_are_left_out:
+            once = columns
+            if is_several:
+                first = shapes.meeting(source, f"{FIRST} = 1")
+                once = self.engine.fetch(shapes.levels(first, levels.expression))
+            if Spec(levels.decode(once["level"], once["people"]), once["people"]) != spec:
+                raise SourceError(TABLE_CHANGED)
         has_chance = np.isin(micro, spec.micro)
         chance = np.zeros(micro.size, dtype=np.uint64)
         chance[has_chance] = chances[np.searchsorted(spec.micro, micro[has_chance])]
@@ -287,10 +284,10 @@ class TableReader:
                 # only those who can be kept: of other levels, whatever is written there is not repeated
                 each = zip(_plain(columns["level"]), chance.tolist(), strict=True)
                 kept = [(level, c) for level, c in each if c]
-                yield keeping.kept_by_case(self.engine.dialect, source, levels.expression, by_row, kept)
+                yield row_sampling.kept_by_case(self.engine.dialect, source, levels.expression, by_row, kept)
                 return
             with self.engine.lend({LENT_LEVEL: columns["level"], LENT_CHANCE: chance}) as by_level:
-                yield keeping.kept(source, levels.expression, by_row, by_level)
+                yield row_sampling.kept(source, levels.expression, by_row, by_level)
 
     # ---- people --------------------------------------------------------------------------------------------
 
@@ -299,18 +296,32 @@ class TableReader:
 
         Refuses what a person's rows cannot come to.
         """
-        source, part = self._placed(query)
+        source, part = self._with_part(query)
         if self.user is None:
             return source if self._condition is None else shapes.meeting(source, self._condition)
-        return gathering.gathered(
+        return self.aggregated_per_person(source, query, part, self._condition)
+
+    def aggregated_per_person(
+        self,
+        source: str,
+        query: Query | None,
+        part: str,
+        condition: str | None = None,
+        group: str | None = None,
+    ) -> str:
+        """A source with one row a person, as SQL: see `accord.engines.per_person`."""
+        return per_person.aggregated(
             self.engine.dialect,
             source,
-            self.user,
+            str(self.user),
             self.levels.strictness,
             None if query is None else query.encoding,
             self.engine.columns,
             part,
-            self._condition,
+            condition,
+            group,
+            query.part.keys if isinstance(query, Grouped) else (),
+            1 if query is None else at_most(query),
         )
 
     def person(self, secret: str, identity: str) -> str:
@@ -321,33 +332,56 @@ class TableReader:
         """
         if self.roster is not None:
             raise LedgerError(
-                "a ledger must know who is in a table, and with neighbors='add-remove' that is private. "
-                "Open it with neighbors='replace'."
+                f"a ledger must know who is in a table, and with neighbors={private_names()} "
+                "that is private. Open it with neighbors='replace'."
             )
         if self.user is None:
             raise LedgerError(
-                "the table has no column that says who a row is of, and without it the same people could be "
-                "charged "
-                "to two budgets. Open it with user='…' (on the command line --user)."
+                "the table has no column that says who a row is of, and without it the same people "
+                "could be charged to two budgets. Open it with user='…' (on the command line --user)."
             )
-        kind = self.engine.columns[self.user]
-        if kind not in ("number", "text", "untyped"):
+        kind, dialect = self.engine.columns[self.user], self.engine.dialect
+        if kind not in ("number", "text", "untyped") or not dialect.is_named_alike(self.user):
             raise LedgerError(
                 f"column {self.user!r} cannot tell people apart. Use a column of text or whole numbers."
             )
-        return self.engine.dialect.person(identity, self.user, kind, secret)
+        return dialect.person(identity, self.user, kind, secret)
 
-    def _placed(self, query: Query | None) -> tuple[str, str]:
+    def _with_part(self, query: Query | None) -> tuple[str, str]:
         """The rows, and which part of a question each is of, as SQL."""
         if not isinstance(query, Grouped):
-            return self._source, ALL
-        return keys.placed(self.engine.dialect, self._source, query.part, self.engine.columns)
+            return self.source, ONLY_PART
+        return keys.with_part(self.engine.dialect, self.source, query.part, self.engine.columns)
 
-    def _refuse_rows_of_nobody(self) -> None:
+    def _undeclared_tiers(self) -> dict[Any, int]:
+        """How many people have a row with which tier that is not declared."""
+        engine, levels = self.engine, self.levels
+        counted = per_person.undeclared_tiers(
+            engine.dialect, self.source, str(self.user), engine.columns, levels.strictness, levels.tier
+        )
+        columns = engine.fetch(counted)
+        return dict(zip(_plain(columns["level"]), columns["people"].tolist(), strict=True))
+
+    def refuse_inexact_ids(self, error: type[AccordError]) -> None:
+        """Refuse ids by which people cannot be told apart outside of this table."""
+        engine, user = self.engine, str(self.user)
+        if engine.columns[user] != "number" or engine.dialect.mantissa(user) is None:
+            return
+        inexact = int(engine.fetch(shapes.inexact_ids(engine.dialect, engine.source, user))["inexact"][0])
+        if inexact:
+            raise error(
+                f"{inexact:,} ids in {user!r} are floating-point numbers too large to be exact, "
+                "so that people cannot be told apart. Store ids as whole numbers or text."
+            )
+
+    def refuse_rows_of_nobody(self) -> None:
+        """Refuse a table that does not say of every row who it is of."""
         if self.user is None:
             return
+        if isinstance(self.levels, RegisteredLevels):
+            self.refuse_inexact_ids(SourceError)
         engine = self.engine
-        counted = gathering.rows_of_nobody(engine.dialect, engine.source, self.user, engine.columns)
+        counted = per_person.rows_of_nobody(engine.dialect, engine.source, self.user, engine.columns)
         extra = int(engine.fetch(counted)["extra"][0])
         if extra:
             raise SourceError(
@@ -355,81 +389,19 @@ class TableReader:
                 "Say whose they are, or leave them out of the table."
             )
 
-    def _keep(self, raw: Any, micro: IntArray, people: IntArray) -> None:
-        """Keep levels as they were read."""
+    def keep_levels(self, raw: Any, micro: IntArray, people: IntArray) -> None:
+        """Keep levels that were read: as they stand in the table, in millionths, and how many have each."""
         self._raw_levels = (_plain(raw[: FEW_LEVELS + 1]), micro)
         self._spec = Spec(micro, people, self.levels.tiers)
+        if not self.is_group:
+            _LOG.debug("read %d levels", self._spec.micro.size)
 
-    # ---- public groups -------------------------------------------------------------------------------------
 
-    def groups(self, part: Part) -> dict[Any, TableReader]:
-        """The reader of each public group. The levels of all are read at once."""
-        engine = self.engine
-        source, place = keys.placed(engine.dialect, engine.source, part, engine.columns)
-        if self.user is not None:
-            self._refuse_people_of_several_groups(source, place)
-        groups = {
-            key: TableReader(engine, self.levels, self.user, None, f"({place}) = {k}", source)
-            for k, key in enumerate(part.keys or (None,))
-        }
-        people, group = self._people_of_groups(source, place)
-        columns = engine.fetch(shapes.levels(people, self.level_reader.expression, group))
-        self._refuse_rows_of_nobody()
-        for reader, own in zip(groups.values(), of_each(parts_of(columns), len(groups)), strict=True):
-            raw, counts = columns["level"][own], columns["people"][own]
-            reader._keep(raw, self.level_reader.decode(raw, counts), counts)
-        return groups
-
-    def _refuse_people_of_several_groups(self, source: str, place: str) -> None:
-        kind = self.engine.columns[str(self.user)]
-        counted = gathering.people_in_several_parts(self.engine.dialect, source, str(self.user), kind, place)
-        several = int(self.engine.fetch(counted)["people"][0])
-        if several:
-            raise QueryError(
-                f"{several:,} people have rows in several of the groups, so that they would pay for each. "
-                "Leave membership='public' out: everyone is then in the first of theirs."
-            )
-
-    def summaries_of_groups(
-        self, part: Part, query: Query, by_cell: bool, specs: Mapping[int, Spec]
-    ) -> dict[int, list[Summary]]:
-        """See `Reader`.
-
-        What is asked of a group may itself be about a part of it: then place and part are one number,
-        place·(parts + 1) + part, and the last of these parts are those who are in none.
-        """
-        engine = self.engine
-        source, place = keys.placed(engine.dialect, engine.source, part, engine.columns)
-        asked, inner, parts = query, ALL, 0
-        if isinstance(query, Grouped):
-            asked, parts = query.query, query.groups
-            source, inner = keys.placed(engine.dialect, source, query.part, engine.columns)
-        people, code = self._people_of_groups(source, place, asked.encoding, inner)
-        if parts:
-            code = f"{code} * {parts + 1} + COALESCE({inner if self.user is None else PART}, {parts})"
-        read = self._entries(asked, people, self.level_reader, by_cell, code)
-        each = of_each(np.where(read.part < 0, -1, read.part // (parts + 1)), len(part.keys) or 1)
-        made = {}
-        for k, spec in specs.items():
-            own = read.of(each[k])
-            of_part = own.part % (parts + 1) if parts else np.zeros_like(own.part)
-            own = own._replace(part=np.where(of_part == parts, -1, of_part) if parts else of_part)
-            assert asked.encoding is not None
-            made[k] = arranging.arranged(asked.encoding, own, spec, by_cell, parts or 1, False)
-        return made
-
-    def _people_of_groups(
-        self, source: str, place: str, encoding: Encoding | None = None, part: str = ALL
-    ) -> tuple[str, str]:
-        """Who is in a public group, one row each, and in which; `part`: of a row, inside its group."""
-        if self.user is None:
-            return shapes.meeting(source, f"({place}) IS NOT NULL"), place
-        dialect, columns = self.engine.dialect, self.engine.columns
-        strictness = self.levels.strictness
-        people = gathering.gathered(
-            dialect, source, self.user, strictness, encoding, columns, part, group=place
-        )
-        return people, GROUP
+def at_most(query: Query) -> int:
+    """Of how many parts or cells of a question one person may be."""
+    if isinstance(query, Grouped) and query.part.by is not None:
+        return query.part.at_most
+    return query.encoding.at_most if isinstance(query.encoding, OneOf) else 1
 
 
 def _plain(raw: Any) -> list[Any]:

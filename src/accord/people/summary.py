@@ -3,8 +3,7 @@
 One shape serves everything: for each level of the Spec, how many people, and a whole number for each of
 several columns. What the columns are follows from the Encoding and from what a mechanism needs:
 
-    sums       the number of people whom the question is about, the sum of their cells, of the squares of
-               these, …
+    sums       the number of people whom the question is about, the sum of their cells, of their squares, …
     cells      the number of people at each cell (of a histogram, or where a mechanism needs more than sums)
     products   the sums of products of coded columns, and the number of people last
 
@@ -45,10 +44,9 @@ class Summary:
     def weighted(self, weights: IntArray) -> list[int]:
         """Σ weight·amount for each output, exactly."""
         sums = [0] * self.outputs
-        for k, w, a in zip(
-            self.output.tolist(), weights[self.level].tolist(), self.amount.tolist(), strict=True
-        ):
-            sums[k] += w * a
+        entries = self.output.tolist(), weights[self.level].tolist(), self.amount.tolist()
+        for output, weight, amount in zip(*entries, strict=True):
+            sums[output] += weight * amount
         return sums
 
     def at_points(self, weights: IntArray) -> Any:
@@ -56,10 +54,10 @@ class Summary:
 
         An array of 64-bit integers, or of Python's own where those are too small.
         """
-        wide = float(weights[self.level].astype(np.float64) @ self.amount.astype(np.float64)) >= 2.0**62
-        sums = np.zeros(self.outputs, dtype=object if wide else np.int64)
-        per_entry = weights[self.level].astype(object if wide else np.int64)
-        np.add.at(sums, self.output, per_entry * self.amount)
+        largest = float(weights[self.level].astype(np.float64) @ self.amount.astype(np.float64))
+        dtype = object if largest >= 2.0**62 else np.int64
+        sums = np.zeros(self.outputs, dtype=dtype)
+        np.add.at(sums, self.output, weights[self.level].astype(dtype) * self.amount)
         return sums
 
     def regrouped(self, groups: IntArray, spec: Spec) -> Summary:
@@ -84,10 +82,8 @@ class Summary:
         inside = np.zeros_like(self.people)
         np.add.at(inside, self.level, self.amount)
         levels = np.arange(self.people.size)
-        level, cell = (
-            np.concatenate((self.level, levels)),
-            np.concatenate((self.output, 0 * levels + self.outputs)),
-        )
+        level = np.concatenate((self.level, levels))
+        cell = np.concatenate((self.output, 0 * levels + self.outputs))
         amount = np.concatenate((self.amount, self.people - inside))
         order = np.lexsort((cell, level))
         return Summary(self.people, self.outputs, level[order], cell[order], amount[order])

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from decimal import Decimal
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import planning, relation
-from accord.budget import read_number
-from accord.engines import Engine, Kind, open_source
-from accord.errors import PlanError, QueryError, SourceError, SpecError, did_you_mean
+from accord.engines import Engine, Kind, absolute, can_be_opened_again
+from accord.errors import PlanError, QueryError, SourceError
+from accord.people.consent import Consent
 from accord.people.identity import Identity, TableIdentity
-from accord.people.levels import Levels, levels_of
+from accord.people.levels import RowLevels
+from accord.people.mistaken import warn_of_mistaken_levels
+from accord.people.public_groups import PublicGroups
 from accord.people.reader import TableReader
 from accord.planning import Plan
 from accord.release import Release, release
 from accord.spec import Spec
-from accord.statistics import Algorithm, Grid, Grouped, Part, Query, Workload
+from accord.statistics import Algorithm, Grid, Grouped, OneOf, Part, Query, Workload, reporting_missing
+from accord.statistics.query import A
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
+
+
+class Opened(NamedTuple):
+    """What `table` was called with: a table that is pickled is opened anew, with every check."""
+
+    source: Any
+    options: dict[str, Any]
 
 
 class Table:
@@ -32,19 +39,26 @@ class Table:
     def __init__(
         self,
         engine: Engine,
-        levels: Levels,
+        levels: RowLevels,
         user: str | None,
         neighbors: str,
         level_column: str | None = None,
         roster: Spec | None = None,
         within: str | None = None,
+        consent: Consent | None = None,
     ) -> None:
         """`within`: of a public group, which rows are its own, as SQL.
 
-        Levels of people are those of all their rows.
+        Levels of people are those of all their rows; with a `consent` register, those of it.
         """
-        self.user, self.neighbors, self.level_column = user, neighbors, level_column
-        self._read_by(TableReader(engine, levels, user, roster, within))
+        self.user, self.neighbors, self._consent = user, neighbors, consent
+        self._levels_named = level_column
+        self.level_column = level_column if consent is None else None
+        """The table's own, which nothing can be asked about."""
+        self._has_looked = False
+        self._opened_with: Opened | None = None
+        source = None if consent is None else consent.source
+        self._read_by(TableReader(engine, levels, user, roster, within, source))
 
     def _read_by(self, reader: TableReader) -> None:
         self.reader = reader
@@ -64,7 +78,12 @@ class Table:
     @property
     def known(self) -> bool:
         """Whether the levels have been read."""
-        return self.reader.known
+        return self.reader.has_levels
+
+    @property
+    def as_of(self) -> datetime | None:
+        """At which moment the entries of the consent register count; None: there are none with dates."""
+        return None if self._consent is None else self._consent.as_of
 
     @property
     def lends(self) -> bool:
@@ -72,49 +91,69 @@ class Table:
         return self.reader.lends
 
     def spec(self) -> Spec:
-        """The public levels, read once and kept; under add-remove the roster, and nothing is read."""
-        return self.reader.spec()
+        """The public levels, read once and kept; under add-remove the roster, and nothing is read.
+
+        An AccordWarning is given once if they do not look like levels.
+        """
+        spec = self.reader.spec()
+        if not (self._has_looked or self.reader.is_group):
+            self._has_looked = True
+            warn_of_mistaken_levels(spec, self._levels_named)
+        return spec
 
     def plan(
         self,
-        query: Query | Workload,
+        query: Query[A] | Workload[A],
         mechanism: str = "auto",
         share: float = 1.0,
         *,
         t: float | str | None = None,
-    ) -> Plan:
+        report_missing: float | None = None,
+    ) -> Plan[A]:
         """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value."""
+        if report_missing is not None:
+            query = reporting_missing(query, report_missing)
         notes = self.check(query)
-        if isinstance(query, Query | Workload):
-            planning.refuse_arguments(query, mechanism, share, t, self.neighbors)
-        if isinstance(query, Grouped) and query.part.public:
-            return self._plan_groups(query, mechanism, share, t)
-        return planning.plan(self.spec(), query, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
+        if not isinstance(query, Query | Workload):
+            return planning.plan(self.spec(), query)  # which refuses it
+        known = self.knowing(query)
+        planning.refuse_arguments(known, mechanism, share, t, self.neighbors)
+        if isinstance(known, Grouped) and known.part.public:
+            return self._plan_groups(known, mechanism, share, t).asked_as(query)
+        plan = planning.plan(self.spec(), known, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
+        return plan if known is query else plan.asked_as(query)
 
     def release(
         self,
-        query: Query | Workload | Plan,
+        query: Query[A] | Workload[A] | Plan[A],
         mechanism: str = "auto",
         share: float | None = None,
         *,
         t: float | str | None = None,
+        report_missing: float | None = None,
         ledger: Ledger | None = None,
-    ) -> Release:
+    ) -> Release[A]:
         """Answer a query or a workload, or carry out a plan.
 
         Args:
             query: a query or a workload, or a plan of `plan` (which has its mechanism and share already).
             mechanism: a name, or "auto" for the lowest predicted error.
-            share: the fraction of everyone's level that may be spent: all of it without a ledger, required
-                with one.
+            share: the fraction of everyone's level that may be spent; required with a ledger, all without.
             t: the level of `threshold`; the best one if left out.
+            report_missing: the part of the charge that is spent on how many people have no readable value:
+                0.05 is a twentieth. Then there are two answers, as of a workload, and a receipt for each.
             ledger: where everyone's budget is kept; the release is charged there before anything is read.
 
         Raises:
             BudgetError: somebody has less left than it would cost them. Nothing is spent.
-            LedgerError: the ledger cannot be used, or does not know this table as it is now. Nothing is
-                spent.
+            LedgerError: the ledger cannot be used, or does not know this table as it is. Nothing is spent.
         """
+        if report_missing is not None and isinstance(query, Plan):
+            raise PlanError(
+                "a plan has its questions already. Give report_missing= when planning, or the query instead."
+            )
+        if report_missing is not None:
+            query = reporting_missing(query, report_missing)
         self.check(query.query if isinstance(query, Plan) else query)
         return release(self, query, mechanism, share, t=t, ledger=ledger)
 
@@ -132,9 +171,19 @@ class Table:
         is_public = isinstance(query, Grouped) and query.part.public
         if self.user is not None and not is_public and not isinstance(query, Algorithm):
             self.reader.people(query)  # refuses what a person's rows cannot come to
+        if self.user is None and query.needs_rows:
+            raise QueryError(
+                f"each row is one person here, so that {query.needs_rows} has no meaning. Leave it out, or "
+                "open the table with user='…' (on the command line --user) if people have several rows."
+            )
         if isinstance(query, Grouped):
             self._refuse_levels(query)
-            return self.check(query.query)
+            inner, *others = self.check(query.query)
+            return (inner if self.user is None else self._about_rows(query)), *others
+        declared: tuple[str, ...] = ()
+        if self.knowing(query) is not query:
+            are = f"{', '.join(query.columns)} {'is' if len(query.columns) == 1 else 'are'}"
+            declared = (f"the table declares that no value is missing: {are} NOT NULL there",)
         grid = query.encoding if isinstance(query.encoding, Grid) else None
         if grid and grid.per_person == "rows" and self.user is None:
             raise QueryError(
@@ -142,34 +191,41 @@ class Table:
                 "Open the table with user='…' (on the command line --user)."
             )
         self._refuse_levels(query)
-        whose = (
-            "each row is one person"
-            if self.user is None
-            else f"a person is whoever has the same {self.user}, {query.rows_come_to}"
-        )
-        if grid is None or grid.per_person == "rows" or self.columns[grid.column] != "untyped":
-            return (whose,)
-        example = (
-            "number such as 1234.5 (text, 1.234,5, $5)"
-            if grid.kind == "number"
-            else "date such as 2026-01-31 (a time zone is not read)"
-        )
-        return whose, f"{grid.column} has no type of its own: what is not a {example} is missing"
+        whose = "each row is one person" if self.user is None else self._about_rows(query)
+        about_levels = () if self._consent is None else (self._consent.note,)
+        notes = (whose, *declared, *about_levels)
+        read: Grid | OneOf | None = grid if grid and grid.per_person != "rows" else None
+        if isinstance(query.encoding, OneOf) and query.encoding.edges:
+            read = query.encoding
+        if read is None or self.columns[read.column] != "untyped":
+            return notes
+        readable = self.reader.engine.dialect.readable(read.column, read.kind)
+        untyped = f"{read.column} has no type of its own: what is not a {readable} is missing"
+        return whose, untyped, *notes[1:]
+
+    def knowing(self, query: Any) -> Any:
+        """A question with what the table itself declares: that no value of a column is missing."""
+        if isinstance(query, Workload):
+            queries = tuple(self.knowing(part) for part in query.queries)
+            return query if queries == query.queries else replace(query, queries=queries)
+        return query.with_all_values(self.reader.engine.complete) or query
+
+    def _about_rows(self, query: Query) -> str:
+        return f"a person is whoever has the same {self.user}, {query.rows_come_to}"
 
     def _refuse_levels(self, query: Query) -> None:
         if self.level_column in query.columns:
             raise QueryError(
-                f"column {self.level_column!r} holds the levels, which are public and decide everyone's "
-                "weight. "
-                "Look at spec() for how many have which."
+                f"column {self.level_column!r} holds the levels, which are public "
+                "and decide everyone's weight. Look at spec() for how many have which."
             )
 
     def groups(self, part: Part) -> dict[Any, Table]:
         """Each public group as a table of its own. The levels of all are read at once."""
         if self.reader.roster is not None:
-            raise QueryError(planning.PRIVATE_PEOPLE)
+            raise QueryError(planning.PRIVATE_PEOPLE.format(self.neighbors))
         tables = {}
-        for key, reader in self.reader.groups(part).items():
+        for key, reader in PublicGroups(self.reader, part).readers().items():
             tables[key] = copy(self)
             tables[key]._read_by(reader)
         return tables
@@ -193,74 +249,46 @@ class Table:
         under = relation.named(self.neighbors)
         return Plan(self.spec(), query, planning.whole_share(share), under, plans=plans)
 
+    def can_be_opened_again_with(self, opened: Opened) -> None:
+        """Keep what it was opened with. A consent register counts as of the same moment."""
+        options = dict(opened.options)
+        if options["tiers"] is not None:
+            options["tiers"] = dict(options["tiers"])
+        if self._consent is not None:
+            options |= {"consent": absolute(options["consent"]), "as_of": self._consent.as_of}
+        self._opened_with = Opened(opened.source, options)
+
+    def __copy__(self) -> Table:
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it was opened with. What has been read, or charged in this process, is left out."""
+        opened = self._opened_with
+        if self.reader.is_group or opened is None:
+            raise SourceError(
+                "this table is one public group of another, and has no source of its own. "
+                "Pickle the whole table, and ask it for its groups()."
+            )
+        for source in (opened.source, opened.options["consent"]):
+            if not can_be_opened_again(source):
+                raise SourceError(
+                    f"a table of a {type(source).__qualname__} cannot be pickled: it belongs to this "
+                    "process. Write it to a Parquet file, and open that."
+                )
+        from accord.people.opening import open_again
+
+        return open_again, tuple(opened)
+
+    def _repr_html_(self) -> str:
+        from accord.report.html import table_html
+
+        return table_html(self)
+
     def __repr__(self) -> str:
-        return f"<Table of {len(self.reader.engine.columns)} columns; neighbors: {self.neighbors}>"
-
-
-def table(
-    source: Any,
-    *,
-    epsilon: str | float,
-    tiers: Mapping[Any, float] | None = None,
-    default: str | float | None = None,
-    user: str | None = None,
-    neighbors: str = "replace",
-    roster: Spec | None = None,
-) -> Table:
-    """Open a table of people who each have a level.
-
-    Args:
-        source: a path or glob (Parquet, CSV), a pandas, polars or Arrow table, a DuckDB relation, a dict of
-            arrays, a Spark DataFrame or "spark://catalog.table", or
-            "postgresql://user@host/database?table=schema.name".
-        epsilon: the column of levels: numbers, or names of `tiers`. A number: the level of everyone.
-        tiers: {name: level}; 0 for opted out, inf for public.
-        default: the tier or level of people who have none (NULL). Without it they are refused.
-        user: the column that says who a row is of. A person's rows come to one number (their mean for a mean,
-            their sum for a sum, …: docs/how-it-works.md), and the strictest of their levels counts.
-        neighbors: "replace": one person's value changes; who is in the table, and their levels, are public.
-            "add-remove": one person comes or goes; then who is in the table is private, and `roster` says how
-            many could be, of each level.
-        roster: with add-remove, the public Spec of everyone who could be in the table. People of other levels
-            are not read.
-
-    Raises:
-        SourceError: the source cannot be opened.
-        SpecError: levels or tiers that cannot be used.
-
-    >>> people = table({"age": [31, 45, 62], "level": [0.1, 1.0, float("inf")]}, epsilon="level")
-    >>> people.spec().levels
-    (0.1, 1.0, inf)
-    """
-    if neighbors not in [one.name for one in relation.ALL]:
-        raise SourceError(
-            f"neighbors={neighbors!r} is not offered. There is 'replace' (one person's value changes; who is "
-            "in the table is public) and "
-            "'add-remove' (one person comes or goes; who is in the table is private)."
-        )
-    people_are_public = relation.named(neighbors).people_are_public
-    if people_are_public == isinstance(roster, Spec):
-        raise SourceError(
-            "with neighbors='add-remove' who is in the table is private, so that its levels cannot be "
-            "counted: give roster=Spec of everyone who could be in it."
-            if not people_are_public
-            else "roster= says who could be in a table whose members are private. "
-            "Add neighbors='add-remove', or leave it out."
-        )
-    engine = open_source(source)
-    if not isinstance(epsilon, (str, Real, Decimal)):
-        raise SpecError(
-            f"epsilon= is a {type(epsilon).__name__}. Name the column of levels, or give one number for "
-            "everyone; "
-            "an array of levels is a column of the table."
-        )
-    if isinstance(epsilon, str) and epsilon not in engine.columns:
-        with suppress(ValueError):  # a number as text, where no column has that name
-            epsilon = read_number(epsilon)
-    for name in (epsilon if isinstance(epsilon, str) else None, user):
-        if name is not None and name not in engine.columns:
-            raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
-    levels = levels_of(engine.dialect, engine.columns, epsilon, tiers, default)
-    if roster is not None:
-        levels = replace(levels, lenient=True)
-    return Table(engine, levels, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)
+        levels = ""
+        if self._consent is not None:
+            levels = f"; levels of a consent register{self._consent.levels.moment}"
+        columns = len(self.reader.engine.columns)
+        return f"<Table of {columns} columns; neighbors: {self.neighbors}{levels}>"

@@ -18,6 +18,7 @@ from accord.planning.choose import (
     plan_within,
     refusals,
     refuse_arguments,
+    task_of,
     whole_share,
 )
 from accord.planning.plan import NO_DATA, Candidate, Choice, Plan, midpoint_error
@@ -41,5 +42,6 @@ __all__ = [
     "plan_within",
     "refusals",
     "refuse_arguments",
+    "task_of",
     "whole_share",
 ]

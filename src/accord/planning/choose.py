@@ -1,32 +1,34 @@
 """The choice: how a query will be answered, decided from the Spec and the Query alone.
 
 `plan` cannot see values: its signature has no room for them. It calibrates every mechanism, predicts its
-    error, refuses
-with a reason what cannot be done, and chooses. All of that depends on public things only, so the choice tells
-nothing.
+error, refuses with a reason what cannot be done, and chooses. All of that depends on public things only, so
+that the choice tells nothing.
 """
 
 from __future__ import annotations
+
+import logging
+from dataclasses import replace
 
 import numpy as np
 
 from accord import budget, relation
 from accord.budget import MICRO, IntArray, level_text, to_micro
 from accord.errors import PlanError, QueryError, did_you_mean
-from accord.mechanisms import ALL
-from accord.mechanisms.prediction import Fixed, Prediction
+from accord.mechanisms import ALL, named
+from accord.mechanisms.prediction import FixedInterval, Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task, frozen
 from accord.planning.plan import Candidate, Choice, Plan, midpoint_error
 from accord.relation import Relation
 from accord.spec import Spec
-from accord.statistics import Grouped, Query, Target, Workload, answered
+from accord.statistics import Grouped, Query, Target, Workload, reporting_missing, target_and_moves
+from accord.statistics.query import A
 
+_LOG = logging.getLogger("accord")
 NAMED = ("max", "mean", "min", "best")
 """What t may be called for `sample`."""
 NEARLY = 1.05
-"""`threshold` is taken where its error is within this factor of the best: it is easier to audit and to
-explain.
-"""
+"""`threshold` is taken where its error is at most so many times the lowest: it is easier to explain."""
 _TOO_LITTLE = (
     "share={} leaves everyone with less than a millionth. The largest level is {}; ask for a larger share."
 )
@@ -35,21 +37,22 @@ PUBLIC_GROUPS = (
     "Plan each by itself with table.plan(query)."
 )
 PRIVATE_PEOPLE = (
-    "with neighbors='add-remove' who is in the table is private, and so is who is in a group. "
+    "with neighbors={!r} who is in the table is private, and so is who is in a group. "
     "Leave membership='public' out."
 )
 
 
 def plan(
     spec: Spec,
-    query: Query | Workload,
+    query: Query[A] | Workload[A],
     mechanism: str = "auto",
     share: float = 1.0,
     *,
     t: float | str | None = None,
+    report_missing: float | None = None,
     neighbors: str = "replace",
     notes: tuple[str, ...] = (),
-) -> Plan:
+) -> Plan[A]:
     """Compare every mechanism and choose one; of a workload, for every question.
 
     Args:
@@ -58,6 +61,8 @@ def plan(
         mechanism: a name, or "auto" for the lowest predicted error.
         share: the fraction of everyone's level that may be spent.
         t: the level of `threshold` or `sample` (there also "max", "mean", "min"); the best one if left out.
+        report_missing: the part of the charge that is spent on how many people have no readable value, as a
+            second question of a workload.
         neighbors: what may change between two tables that must look alike.
         notes: what else is taken for granted, to be shown with the plan.
 
@@ -72,29 +77,58 @@ def plan(
     """
     if not isinstance(spec, Spec):
         raise PlanError(
-            f"a plan is made from a Spec, not from {type(spec).__name__}. Call table.spec(), Spec.of or "
-            "Spec.from_groups."
+            f"a plan is made from a Spec, not from {type(spec).__name__}. "
+            "Call table.spec(), Spec.of or Spec.from_groups."
         )
     if not isinstance(query, Query | Workload):
         raise QueryError(
-            f"a plan is made for a query, not for {type(query).__name__}. Make one with accord.mean or its "
-            "siblings."
+            f"a plan is made for a query, not for {type(query).__name__}. "
+            "Make one with accord.mean or its siblings."
         )
+    if report_missing is not None:
+        query = reporting_missing(query, report_missing)
     refuse_arguments(query, mechanism, share, t, neighbors)
     if spec.total == 0:
+        why = f"all {spec.opted_out} people opted out" if spec.opted_out else "the table has no people"
         raise PlanError(
-            "nobody is left to ask: "
-            + (f"all {spec.opted_out} people opted out." if spec.opted_out else "the table has no people.")
-            + " A release needs at least one person with a level above 0."
+            f"nobody is left to ask: {why}. A release needs at least one person with a level above 0."
         )
-    part = whole_share(share)
+    fraction, under = whole_share(share), relation.named(neighbors)
     if isinstance(query, Workload):
         from accord.planning.workload import plan_workload
 
-        return plan_workload(spec, query, mechanism, part, relation.named(neighbors), notes)
-    level = None if t is None else _threshold(t, mechanism)
-    affordable = budget.share(spec.micro, part)
-    return plan_within(spec, query, affordable, mechanism, level, part, relation.named(neighbors), notes)
+        decided = plan_workload(spec, query, mechanism, fraction, under, notes)
+    else:
+        level = None if t is None else _whole_t(t, mechanism)
+        affordable = budget.share(spec.micro, fraction)
+        decided = plan_within(spec, query, affordable, mechanism, level, fraction, under, notes)
+        declaring = _about_declaring(decided, affordable, level)
+        decided = replace(decided, notes=(*decided.notes, *declaring))
+    if _LOG.isEnabledFor(logging.INFO):
+        _LOG.info("planned %r, charges %s", decided, budget.charges_text(spec.micro, decided.cost))
+    return decided
+
+
+def _about_declaring(decided: Plan, affordable: IntArray, t: int | str | None) -> tuple[str, ...]:
+    """What it would gain to declare that no value is missing, by the mechanism that was chosen."""
+    query = decided.query.with_all_values()
+    if query is None:
+        return ()
+    among, mechanism = ALL, "auto"
+    if decided.reads_data:  # one alone: that is a tenth of the work
+        among, mechanism = (named(decided.mechanism),), decided.mechanism
+    try:
+        sharper = plan_within(
+            decided.spec, query, affordable, mechanism, t, decided.share, decided.relation, among=among
+        )
+    except PlanError:
+        return ()
+    if sharper.rmse > 0.995 * decided.rmse:
+        return ()
+    return (
+        "declaring missing='none', if no value is missing, would lower the predicted error from "
+        f"{decided.rmse:.4g} to about {sharper.rmse:.4g}",
+    )
 
 
 def refuse_arguments(
@@ -103,46 +137,47 @@ def refuse_arguments(
     """Refuse what cannot be planned whatever the levels are: before anything is read.
 
     Raises:
-        PlanError: no such mechanism, share, t or neighbors, or a mechanism that does not answer such a
-        question.
+        PlanError: no such mechanism, share, t or neighbors, or a mechanism that does not answer the question.
     """
     names = [m.name for m in ALL]
     if mechanism not in ("auto", *names):
         raise PlanError(f"there is no mechanism {mechanism!r}: {did_you_mean(mechanism, ['auto', *names])}")
     if neighbors not in [r.name for r in relation.ALL]:
-        raise PlanError(
-            f"neighbors={neighbors!r} is not offered. There is 'replace' (one person's value changes) and "
-            "'add-remove' (one person comes or goes)."
-        )
+        raise PlanError(f"neighbors={neighbors!r} is not offered. There is {relation.offered()}.")
     if t is not None and mechanism not in ("threshold", "sample"):
         raise PlanError(
-            "t= is the level of the mechanisms threshold and sample. Add mechanism='threshold' or 'sample', "
-            "or leave t= out."
+            "t= is the level of the mechanisms threshold and sample. "
+            "Add mechanism='threshold' or 'sample', or leave t= out."
         )
     whole_share(share)
     if t is not None:
         if isinstance(query, Workload):
             raise PlanError("t= is for one question. Leave it out: a workload finds the best one for each.")
-        _threshold(t, mechanism)
-    asked = query.queries if isinstance(query, Workload) else (query,)
-    if any(isinstance(one, Grouped) and one.part.public for one in asked):
+        _whole_t(t, mechanism)
+    queries = query.queries if isinstance(query, Workload) else (query,)
+    if any(_has_public_groups(q) for q in queries):
         if isinstance(query, Workload):
             raise PlanError(PUBLIC_GROUPS)
         if not relation.named(neighbors).people_are_public:
-            raise QueryError(PRIVATE_PEOPLE)
+            raise QueryError(PRIVATE_PEOPLE.format(neighbors))
     if mechanism != "auto":
-        for one in asked:
-            _refuse_mechanism(one, mechanism, neighbors)
+        for q in query.named if isinstance(query, Workload) else queries:
+            _refuse_mechanism(q, mechanism, neighbors)
+
+
+def _has_public_groups(query: Query) -> bool:
+    return isinstance(query, Grouped) and query.part.public
 
 
 def _refuse_mechanism(query: Query, mechanism: str, neighbors: str) -> None:
     """Refuse a mechanism that does not answer such a question under such neighbors."""
+    if isinstance(query, Grouped) and query.part.public:
+        query = query.query
     reasons = refusals(query, neighbors)
     if why := reasons[mechanism]:
-        asked = query.query if isinstance(query, Grouped) and query.part.public else query
         others = ", ".join(name for name, against in reasons.items() if not against)
         raise PlanError(
-            f"{mechanism} cannot answer the {asked.label}: {why}. Use one of {others}, or 'auto'."
+            f"{mechanism} cannot answer the {query.label}: {why}. Use one of {others}, or 'auto'."
         )
 
 
@@ -150,20 +185,28 @@ def refusals(query: Query, neighbors: str) -> dict[str, str]:
     """Why each mechanism does not answer such a question, whatever the levels are; empty if it may."""
     if isinstance(query, Grouped) and query.part.public:
         return refusals(query.query, neighbors)
-    target, moves = answered(query, relation.named(neighbors))
-    return {m.name: _reason_against(m, target, moves) for m in ALL}
+    return {m.name: _reason_against(m, query, relation.named(neighbors)) for m in ALL}
 
 
-def _reason_against(mechanism: Mechanism, target: Target, moves: int) -> str:
+def _reason_against(mechanism: Mechanism, query: Query, under: Relation) -> str:
     """Why a mechanism does not answer such a question, whatever the levels are; empty if it may."""
+    target, _ = target_and_moves(query, under)
+    reason = ""
     if target.relation not in mechanism.relations:
-        moving = ", and that somebody moves between private groups takes add-remove" if moves > 1 else ""
-        return f"proves neighbors {' and '.join(r.name for r in mechanism.relations)} only{moving}"
-    try:
-        mechanism.method(target)
-    except Refused as why:
-        return str(why)
-    return ""
+        reason = f"proves neighbors {' and '.join(r.name for r in mechanism.relations)} only"
+        if target.relation != under:
+            between = (
+                "moves between private groups" if isinstance(query, Grouped) else "may have a value or not"
+            )
+            reason += f", and that somebody {between} takes add-remove"
+    else:
+        try:
+            mechanism.method(target)
+        except Refused as why:
+            reason = str(why)
+    if reason and (sharper := query.with_all_values()) and not _reason_against(mechanism, sharper, under):
+        reason += "; declare missing='none' if no value is missing"
+    return reason
 
 
 def plan_within(
@@ -181,22 +224,15 @@ def plan_within(
 
     `among`: the mechanisms of which to choose.
     """
-    if isinstance(query, Grouped) and query.part.public:
+    if _has_public_groups(query):
         raise PlanError(PUBLIC_GROUPS)
-    target, moves = answered(query, under)
-    people, total = spec.people, spec.total
-    if isinstance(query, Grouped) and query.groups > 1 and not target.adds_up:
-        people = -(-spec.people // query.groups)  # as for groups of the same size
-        total = int(people.sum())
-    affordable = budget.divide(affordable, moves) if moves > 1 else affordable
-    order = np.argsort(affordable, kind="stable")
-    order = order[affordable[order] > 0]
+    task, order, moves = task_of(spec, query, affordable, t, under)
     if order.size == 0:
         raise PlanError(_TOO_LITTLE.format(level_text(share), level_text(int(spec.micro[-1]))))
-    task = Task(
-        frozen(affordable[order]), people[order], total, target, t, target.variance, target.noise_variance
+    target = task.target
+    candidates = tuple(
+        _candidate(m, task, spec, order, moves, _reason_against(m, query, under)) for m in among
     )
-    candidates = tuple(_candidate(m, task, spec, order, moves) for m in among)
     chosen, reason = _choose(candidates, query, target, spec, mechanism)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None
@@ -209,8 +245,33 @@ def plan_within(
     return Plan(spec, query, share, under, choice, notes=notes)
 
 
-def _candidate(mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, moves: int) -> Candidate:
-    if against := _reason_against(mechanism, task.target, moves):
+def task_of(
+    spec: Spec, query: Query, affordable: IntArray, t: int | str | None, under: Relation
+) -> tuple[Task, IntArray, int]:
+    """What mechanisms see of a question; which levels those are; and in how many answers a person may change.
+
+    People whom the share leaves with nothing are not read.
+    """
+    target, moves = target_and_moves(query, under)
+    people, total = spec.people, spec.total
+    groups = query.groups if isinstance(query, Grouped) else 1
+    if groups > 1 and not target.adds_up:
+        people = -(-spec.people // groups)  # as for groups of the same size
+        total = int(people.sum())
+    affordable = budget.divide(affordable, moves) if moves > 1 else affordable
+    order = np.argsort(affordable, kind="stable")
+    order = order[affordable[order] > 0]
+    levels = frozen(affordable[order])
+    task = Task(
+        levels, people[order], total, target, t, target.variance, target.noise_variance, groups=groups
+    )
+    return task, order, moves
+
+
+def _candidate(
+    mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, moves: int, against: str
+) -> Candidate:
+    if against:
         return Candidate(mechanism.name, against, spec, None, None)
     method = mechanism.method(task.target)
     try:
@@ -244,20 +305,26 @@ def _choose(
     if target.is_public:
         return "public", "the number of people is public: nothing is read and nobody is charged"
     unbiased = [c for c in candidates if c.prediction is not None and c.prediction.bias_bound is not None]
+    if not unbiased:
+        names = {c.note: [o.mechanism for o in candidates if o.note == c.note] for c in candidates}
+        why = "; ".join(f"{note} ({', '.join(those)})" for note, those in names.items())
+        raise PlanError(
+            f"no mechanism answers the {query.label} with neighbors={target.relation.name!r}. "
+            f"Each says why: {why}. Ask for something else, or with other neighbors."
+        )
     best = min(unbiased, key=lambda c: c.rmse or 0.0)
     assert best.rmse is not None
     if best.rmse > midpoint_error(target, spec.total):
         return "midpoint", (
-            f"no mechanism is expected to beat the middle of what is possible (the best, {best.mechanism}, "
-            "has an error of "
-            f"{best.rmse:.4g}); it is returned, and nobody is charged"
+            "no mechanism is expected to beat the middle of what is possible "
+            f"(the best, {best.mechanism}, has an error of {best.rmse:.4g}); "
+            "it is returned, and nobody is charged"
         )
     simple = next((c for c in candidates if c.mechanism == "threshold"), best)
     if simple.rmse is not None and simple.mechanism != best.mechanism and simple.rmse <= NEARLY * best.rmse:
-        return (
-            simple,
-            f"its error is within 5 % of the lowest ({best.mechanism}), and a single threshold is easier to "
-            "audit and to explain",
+        return simple, (
+            f"its error is within 5 % of the lowest ({best.mechanism}), "
+            "and a single threshold is easier to audit and to explain"
         )
     return best, "lowest predicted error"
 
@@ -265,26 +332,31 @@ def _choose(
 def _without_data(name: str, target: Target, people: int) -> Prediction:
     if name == "public":
         value = float(people)
-        return Prediction(0.0, 0.0, None, Fixed((value, value)))
+        return Prediction(0.0, 0.0, None, FixedInterval((value, value)))
     error = midpoint_error(target, people)
-    return Prediction(error, error, None, Fixed(target.possible(people)))
+    return Prediction(error, error, None, FixedInterval(target.possible(people)))
 
 
 def whole_share(share: float) -> int:
-    """In millionths, rounded down."""
+    """A share in millionths, rounded down.
+
+    Raises:
+        PlanError: it is not a fraction of a level.
+    """
     try:
-        part = int(to_micro(share))
+        micro = int(to_micro(share))
     except (TypeError, ValueError):
-        part = 0
-    if not 0 < part <= MICRO:
+        micro = 0
+    if not 0 < micro <= MICRO:
         raise PlanError(
-            f"share={share!r} is not a fraction of a level. Give a number above 0 (at least a millionth) and "
-            "at most 1."
+            f"share={share!r} is not a fraction of a level. "
+            "Give a number above 0 (at least a millionth) and at most 1."
         )
-    return part
+    return micro
 
 
-def _threshold(t: float | str, mechanism: str) -> int | str:
+def _whole_t(t: float | str, mechanism: str) -> int | str:
+    """t in millionths, or one of its names."""
     if t == "best" or (mechanism == "sample" and t in NAMED):
         return str(t)
     try:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import sqrt
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Generic
 
 from accord import budget
 from accord.budget import IntArray, to_float
@@ -21,6 +22,7 @@ from accord.mechanisms.record import Calibration, Method
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
+from accord.statistics.query import A
 
 NO_DATA = ("midpoint", "public")
 """What a plan may choose instead of a mechanism. Neither reads the data nor charges anyone."""
@@ -36,6 +38,7 @@ class Candidate:
     calibration: Calibration | None
     prediction: Prediction | None
     times: int = 1
+    """In how many answers a person may change something, and is charged for."""
 
     @property
     def rmse(self) -> float | None:
@@ -55,8 +58,9 @@ class Candidate:
         return budget.times(self.calibration.charges, self.times)
 
     def __repr__(self) -> str:
-        told = "refused, " if self.rmse is None else f"rmse {self.rmse:.6g}; "
-        return f"<{self.mechanism}: {told}{self.note}>"
+        if self.rmse is None:
+            return f"<{self.mechanism}: refused, {self.note}>"
+        return f"<{self.mechanism}: rmse {self.rmse:.6g}; {self.note}>"
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,14 @@ class Choice:
     candidates: tuple[Candidate, ...]
     reason: str
     times: int = 1
-    """In how many answers a person may change something: 2 where they may move between private groups.
+    """In how many answers a person may change something, and is charged for.
 
-    They are charged as often.
+    2 where they may move between private groups.
     """
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Generic[A]):
     """A decision, ready to be released. `print(plan)` shows it with its reason and its assumptions."""
 
     spec: Spec
@@ -91,13 +95,16 @@ class Plan:
     choice: Choice | None = None
     """Of one question about everyone, or about private groups."""
     plans: Mapping[Any, Plan | None] = field(default_factory=dict, hash=False)
-    """Of a workload, a plan for each question by its place; of public groups, for each by its key (None:
-    nobody is there).
+    """Of a workload, a plan for each question by its place; of public groups, for each by its key.
+
+    None: nobody is in that group.
     """
     notes: tuple[str, ...] = ()
     """Assumptions that come with the table."""
     equal: float = 0.0
     """Of a workload: the total error of an equal split."""
+    read_as: Query | None = None
+    """The question as it is read, where the table declares more than was asked: that no value is missing."""
 
     @property
     def is_workload(self) -> bool:
@@ -112,16 +119,32 @@ class Plan:
     @property
     def parts(self) -> tuple[Plan, ...]:
         """The plans of all questions or groups; itself if it is for one."""
-        return (
-            (self,)
-            if self.choice is not None
-            else tuple(plan for plan in self.plans.values() if plan is not None)
-        )
+        if self.choice is not None:
+            return (self,)
+        return tuple(plan for plan in self.plans.values() if plan is not None)
 
     @property
     def neighbors(self) -> str:
         """The name of the relation."""
         return self.relation.name
+
+    def asked_as(self, query: Query | Workload) -> Plan:
+        """This plan for the question that was asked, where it was made for what the table declares beside."""
+        if isinstance(query, Workload):
+            each = zip(self.plans.items(), query.queries, strict=True)
+            plans = {key: part and part.asked_as(asked) for (key, part), asked in each}
+            return replace(self, query=query, plans=plans)
+        if self.is_grouped:
+            assert isinstance(query, Grouped)
+            plans = {key: part and part.asked_as(query.query) for key, part in self.plans.items()}
+            return replace(self, query=query, plans=plans)
+        return self if query == self.query else replace(self, query=query, read_as=self.query)
+
+    @property
+    def as_read(self) -> Query:
+        """The question as a Reader answers it: with what the table declares."""
+        query: Query = self.query if self.read_as is None else self.read_as
+        return query
 
     # ---- of one question -----------------------------------------------------------------------------------
 
@@ -206,24 +229,36 @@ class Plan:
     @property
     def assumptions(self) -> list[str]:
         """What is taken as public knowledge, in sentences."""
-        gone = f"opted out{' or have nothing left' if self.spec.is_rest else ''} and are never read"
-        known = "levels and the number of people are public"
-        return [
-            *self.target.assumptions(),
-            *(self.query.part_assumptions() if isinstance(self.query, Grouped) else []),
-            *self.notes,
-            known if self.relation.people_are_public else self._roster(),
-            *(
-                [f"{self.spec.opted_out:,} people {gone}; the answer is about the other {self.spec.total:,}"]
-                if self.spec.opted_out
-                else []
-            ),
-        ]
+        sentences = [*self.target.assumptions()]
+        if isinstance(self.query, Grouped):
+            sentences += self.query.part_assumptions()
+        sentences += [*self.notes, self._about_people()]
+        if self.spec.opted_out:
+            why = "opted out or have nothing left" if self.spec.is_rest else "opted out"
+            sentences.append(
+                f"{self.spec.opted_out:,} people {why} and are never read; "
+                f"the answer is about the other {self.spec.total:,}"
+            )
+        return sentences
 
-    def _roster(self) -> str:
-        known = "who is in the table is private; who could be, and their levels, is the public roster"
+    def _about_people(self) -> str:
+        if self.relation.people_are_public:
+            return "levels and the number of people are public"
+        roster = "who is in the table is private; who could be, and their levels, is the public roster"
         expected = "; errors are predicted as if everyone on it were there"
-        return known + expected if self.target.assumes_presence else known
+        return roster + expected if self.target.assumes_presence else roster
+
+    @property
+    def heading(self) -> str:
+        """What is asked, in a few words; and where people have several rows, in which group they are."""
+        chosen: str = self.query.chosen if self.about_rows else ""
+        return f"{self.query.label} ({chosen})" if chosen else str(self.query.label)
+
+    @property
+    def about_rows(self) -> str:
+        """Who a person is, and what their rows come to; empty where each row is one person."""
+        come_to = f", {self.query.rows_come_to}"
+        return next((note for note in self.notes if note.endswith(come_to)), "")
 
     @property
     def private_groups(self) -> int:
@@ -248,9 +283,9 @@ class Plan:
     def error_of(self, released: Sequence[Fraction]) -> float:
         """The error of an answer, once what was released tells roughly how many it is about."""
         worst = midpoint_error(self.target, 1)
-        known = self.prediction.law.rmse_of(released) if released else None
-        if known is not None:
-            return min(worst, known)
+        rmse = self.prediction.error_model.rmse_of(released) if released else None
+        if rmse is not None:
+            return min(worst, rmse)
         factor = self.error_factor(released)
         if factor is None:
             return worst
@@ -263,9 +298,9 @@ class Plan:
         if not released or not self.target.tells_size:
             return 1.0
         factor = self.target.error_factor(released)
-        return (
-            None if factor is None else factor / self.private_groups
-        )  # predicted for groups of the same size
+        if factor is None:
+            return None
+        return factor / self.private_groups  # it is predicted for groups of the same size
 
     # ---- of one or several ---------------------------------------------------------------------------------
 
@@ -287,8 +322,9 @@ class Plan:
 
     @property
     def charges(self) -> Mapping[Any, Any]:
-        """{level: charge}: what the release costs a person of each level; of public groups, {key: {level:
-        charge}}.
+        """{level: charge}: what the release costs a person of each level.
+
+        Of public groups, {key: {level: charge}}.
         """
         if self.is_grouped:
             return MappingProxyType(
@@ -309,13 +345,11 @@ class Plan:
 
     @property
     def total(self) -> float:
-        """Of a workload, what was minimised: the weighted sum of squared errors, each as a fraction of that
-        without data.
+        """Of a workload, what was minimised: the weighted sum of squared relative errors.
+
+        Each is a fraction of the error of an answer without data.
         """
-        return sum(
-            weight * relative_error(part)
-            for weight, part in zip(self.workload.weights, self.parts, strict=True)
-        )
+        return total_error(self.parts, self.workload)
 
     @property
     def spent(self) -> IntArray:
@@ -328,17 +362,36 @@ class Plan:
 
         return plan_document(self)
 
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Every mechanism's predicted error, and what each level is charged, as a picture.
+
+        Returns:
+            The figure, which a notebook shows; with a path (.png, .svg, .pdf), where it was written.
+
+        Raises:
+            AccordError: matplotlib is not installed (accord[plot]), or the file cannot be written.
+        """
+        from accord.report.figures import plan_figure, write
+
+        figure = plan_figure(self)
+        return figure if path is None else write(figure, path)
+
     def __str__(self) -> str:
-        from accord.report.text import plan_text
+        from accord.report.plans import plan_text
 
         return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        from accord.report.html import plan_html
+
+        return plan_html(self)
 
     def __repr__(self) -> str:
         if self.is_grouped:
             return f"<Plan: {self.query.label}, {len(self.plans)} groups>"
         if self.is_workload:
             return f"<Plan: {', '.join(f'{p.query.label} by {p.mechanism}' for p in self.parts)}>"
-        return f"<Plan: {self.query.label} by {self.mechanism}, rmse {self.rmse:.6g}>"
+        return f"<Plan: {self.query.label} by {self.mechanism}, rmse {self.rmse:.6g} ({self.unit})>"
 
 
 def midpoint_error(target: Target, people: int) -> float:
@@ -349,6 +402,11 @@ def midpoint_error(target: Target, people: int) -> float:
 def relative_error(plan: Plan) -> float:
     """The squared error of one question, as a fraction of that of an answer without data."""
     return float((plan.rmse / midpoint_error(plan.target, plan.spec.total)) ** 2)
+
+
+def total_error(plans: Sequence[Plan], workload: Workload) -> float:
+    """The weighted sum of the relative errors of a workload's questions."""
+    return sum(weight * relative_error(plan) for weight, plan in zip(workload.weights, plans, strict=True))
 
 
 def by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:

@@ -3,7 +3,8 @@
 release.py  reserve, read, noise, commit, in this order
 answer.py   the one seam for noise
 result.py   Release: the answer, its error, its interval
-receipt.py  plans and releases as plain data
+tidy.py     the answer as rows, for data frames and figures
+receipt.py  plans, releases and accounts as plain data
 """
 
 from typing import TypeAlias

@@ -7,9 +7,11 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import Any
 
+import numpy as np
+
 from accord.budget import MICRO, PUBLIC
 from accord.errors import TABLE_CHANGED, QueryError, SourceError
-from accord.mechanisms.sample import Sampled
+from accord.mechanisms.sample import SampleCalibration
 from accord.noise import Noise
 from accord.people.summary import Summary
 from accord.planning import Plan, midpoint_error
@@ -18,64 +20,62 @@ from accord.statistics.target import Counted
 
 
 def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tuple[Answer, tuple[Any, ...]]:
-    """The answer, and what the mechanism released for it; of groups, for each.
+    """The answer, and what the mechanism released for it.
 
-    A question has a Summary for each group.
+    Args:
+        summaries: one for each private group; None where the answer needs no data.
+
+    Returns:
+        Of private groups, a row for each, and what was released for each.
     """
-    query, people = plan.query, plan.spec.total
+    query, target, people = plan.query, plan.target, plan.spec.total
     if plan.mechanism == "public":
         return float(people), ()
     keys = query.part.keys if isinstance(query, Grouped) else ()
     if plan.mechanism == "midpoint":
-        middle = plan.target.middle(people)
-        rows: Any = [_row(plan, key, middle, ()) for key in keys]
-        return (rows if keys else middle), ()
+        middle = target.middle(people)
+        return ([_row(plan, key, middle, ()) for key in keys] if keys else middle), ()
     released, method = [], plan.method
     for summary in summaries or ():
-        if not (summary.people is plan.spec.people or (summary.people == plan.spec.people).all()):
+        if not (summary.people is plan.spec.people or np.array_equal(summary.people, plan.spec.people)):
             raise SourceError(TABLE_CHANGED)
-        released.append(tuple(method.answer(summary, plan.calibration, plan.target, noise)))
+        released.append(tuple(method.answer(summary, plan.calibration, target, noise)))
     if not keys:
         (only,) = released
-        return plan.target.finish(only, people), only
-    rows = [_row(plan, key, plan.target.finish(r, people), r) for key, r in zip(keys, released, strict=True)]
+        return target.finish(only, people), only
+    rows = [_row(plan, key, target.finish(r, people), r) for key, r in zip(keys, released, strict=True)]
     return rows, tuple(released)
 
 
 def _row(plan: Plan, key: Any, value: Answer, released: Sequence[Fraction]) -> dict[str, Any]:
-    """What is told about one group. Whether it has too few people is judged by the noisy answer."""
-    query = plan.query
+    """The answer about one private group. Whether it has too few people is judged by what was released."""
+    query, rmse = plan.query, plan.rmse
     assert isinstance(query, Grouped) and query.part.by is not None
-    if not plan.target.tells_size:
-        few = isinstance(plan.target, Counted) and isinstance(value, float) and value < 2 * plan.rmse
-        return {query.part.by: key, "value": value, "rmse": plan.rmse, "few": few}
-    rmse = plan.error_of(released)
-    return {
-        query.part.by: key,
-        "value": value,
-        "rmse": rmse,
-        "few": rmse > midpoint_error(plan.target, 1) / 2,
-    }
+    if plan.target.tells_size:
+        rmse = plan.error_of(released)
+        few = rmse > midpoint_error(plan.target, 1) / 2
+    else:
+        few = isinstance(plan.target, Counted) and isinstance(value, float) and value < 2 * rmse
+    return {query.part.by: key, "value": value, "rmse": rmse, "few": few}
 
 
-def run(plan: Plan, rows: Any) -> Any:
+def run_algorithm(plan: Plan, rows: Any) -> Any:
     """What somebody's own algorithm returns.
 
     What it raises may quote the data, so that only its kind is told.
     """
     calibration, query = plan.calibration, plan.query
-    assert isinstance(query, Algorithm) and isinstance(calibration, Sampled)
+    assert isinstance(query, Algorithm) and isinstance(calibration, SampleCalibration)
     t = calibration.t * plan.relation.inner
     epsilon = inf if calibration.t == PUBLIC else nextafter(float(t) / MICRO, 0.0)  # a division may round up
     try:
-        value = query.run(rows, epsilon)
+        value = query.function(rows, epsilon)
         fault = "returned nothing" if value is None else ""
     except (Exception, SystemExit) as error:
         fault = f"raised a {type(error).__name__}"
     if fault:
         raise QueryError(
-            f"the algorithm {query.name} {fault}. Its text is not shown, because it may quote the data; try "
-            "it on "
-            "made-up rows first. Whoever it was run on has lost their charge all the same."
+            f"the algorithm {query.name} {fault}. Its text is not shown, because it may quote the data; "
+            "try it on made-up rows first. Whoever it was run on has lost their charge all the same."
         )
     return value

@@ -1,5 +1,6 @@
-"""The one JSON encoding: receipts and `--json`. ε are decimal strings ("inf", never Infinity), so that
-nothing is rounded on the way.
+"""Documents: plans, receipts and accounts as plain data, ready for JSON.
+
+ε are decimal strings ("inf", never Infinity), so that nothing is rounded on the way.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from accord.budget import IntArray, amount_text, level_text
 from accord.planning import Plan
 from accord.release.result import Booked, Release
 from accord.spec import Spec
-from accord.statistics import Coefficients, Interval
-from accord.statistics.target import Rows
+from accord.statistics import Algorithm, Coefficients
+from accord.statistics.query import number_text
+from accord.statistics.ranks import RankQuery
 
 if TYPE_CHECKING:
     from accord.ledger.history import Account
@@ -56,8 +58,8 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "candidates": [
             {
                 "mechanism": c.mechanism,
-                "rmse": _known(c.rmse),
-                "rmse_here": _known(c.rmse_here),
+                "rmse": _or_null(c.rmse),
+                "rmse_here": _or_null(c.rmse_here),
                 "note": c.note,
                 "charges": None if c.calibration is None else _charges(plan.spec, c.cost),
             }
@@ -80,41 +82,45 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
             ],
         }
     assert release.time is not None
+    interval = None
+    if not isinstance(release.plan.query, Algorithm):
+        interval = {
+            "confidence": confidence,
+            "about": "these people",
+            "unit": release.plan.unit,
+            "bounds": plain_data(release.interval(confidence)),
+        }
+        if release.plan.unit == RankQuery.unit:  # null: one draw does not tell it
+            interval["values"] = plain_data(release.interval_in_values(confidence))
     return {
         "schema": SCHEMA,
         "accord": accord.__version__,
         "time": release.time.isoformat(),
         **_decision(release.plan),
         **_booked(release.booked),
-        "value": plain(release.value),
-        "interval": {
-            "confidence": confidence,
-            "about": "these people",
-            "bounds": _interval(release.interval(confidence)),
-        }
-        if not isinstance(release.plan.target, Rows)
-        else None,
+        "value": plain_data(release.value),
+        "interval": interval,
     }
 
 
-def left_document(left: Spec, affordable: int | None) -> dict[str, Any]:
-    """What is left in a ledger, and how often a plan can still be released (null: without end)."""
-    micro = left.micro.tolist()
+def remaining_document(remaining: Spec, affordable: int | None) -> dict[str, Any]:
+    """What is left in a ledger, and how many times a plan can still be released (null: without end)."""
+    micro = remaining.micro.tolist()
     people: list[dict[str, Any]]
     if len(micro) <= MOST_LEVELS:
-        people = [{"left": level_text(m), "people": n} for m, n in zip(micro, left.counts, strict=True)]
+        people = [{"left": level_text(m), "people": n} for m, n in zip(micro, remaining.counts, strict=True)]
     else:
         people = [
             {
                 "left": level_text(micro[first]),
                 "to": level_text(micro[end - 1]),
                 "levels": end - first,
-                "people": int(left.people[first:end].sum()),
+                "people": int(remaining.people[first:end].sum()),
             }
             for first, end in folded(len(micro))
         ]
-    if left.opted_out:
-        people.insert(0, {"left": "0", "people": left.opted_out})
+    if remaining.opted_out:
+        people.insert(0, {"left": "0", "people": remaining.opted_out})
     return {"left": people, "affordable": affordable}
 
 
@@ -159,8 +165,10 @@ def _workload_receipt(release: Release) -> dict[str, Any]:
 
 
 def _together(plan: Plan) -> dict[str, Any]:
+    reported = plan.workload.report_missing
     return {
         "workload": [part.query.label for part in plan.parts],
+        **({} if reported is None else {"report_missing": number_text(reported)}),
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
         "charges": _charges(plan.spec, plan.cost),
@@ -185,20 +193,22 @@ def _decision(plan: Plan) -> dict[str, Any]:
         },
         "charges": _charges(plan.spec, plan.cost),
         "unit": plan.unit,
-        "rmse": _known(plan.rmse),
-        "rmse_here": _known(plan.rmse_here),
+        "rmse": _or_null(plan.rmse),
+        "rmse_here": _or_null(plan.rmse_here),
         "bias_bound": plan.bias_bound,
         "assumptions": plan.assumptions,
     }
 
 
-def _known(error: float | None) -> float | None:
+def _or_null(error: float | None) -> float | None:
+    """An error, unless nothing can be predicted: JSON has no NaN."""
     return None if error is None or isnan(error) else error
 
 
 def _charges(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
-    """What each level is charged; of many levels, by ranges: from "level" to "to", at most "charge" and at
-    least "least".
+    """What each level is charged.
+
+    Of many levels, by ranges: from "level" to "to", at most "charge" and at least "least".
     """
     if spec.micro.size <= MOST_LEVELS:
         return [
@@ -220,8 +230,9 @@ def _charges(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
 
 
 def folded(levels: int) -> list[tuple[int, int]]:
-    """Ranges of about as many levels each, as (first, after the last). The last level may be ∞ and has a
-    range of its own.
+    """Ranges of about as many levels each, as (first, after the last).
+
+    The last level may be ∞ and has a range of its own.
 
     >>> folded(1_000_000)[:2], folded(1_000_000)[-1]
     ([(0, 10101), (10101, 20202)], (999999, 1000000))
@@ -230,12 +241,12 @@ def folded(levels: int) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
-def plain(value: Any) -> Any:
-    """Dates as ISO text, cells by their names; of somebody's own algorithm what can be told as plain data."""
+def plain_data(value: Any) -> Any:
+    """Dates as ISO text, cells by their names; of somebody's own algorithm what JSON can hold."""
     if isinstance(value, dict):
-        return {str(cell): plain(v) for cell, v in value.items()}
-    if isinstance(value, list):
-        return [plain(v) for v in value]
+        return {str(cell): plain_data(v) for cell, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(v) for v in value]
     if isinstance(value, Coefficients):
         return {"intercept": value.intercept, "coefficients": dict(value.coefficients), "note": value.note}
     if isinstance(value, float):
@@ -244,15 +255,10 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if value is None or isinstance(value, (str, int)):
         return value
-    if isinstance(value, tuple):
-        return [plain(v) for v in value]
     if isinstance(value, np.floating):
-        return plain(float(value))
-    simple = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-    return f"a {type(value).__name__}" if isinstance(simple, np.generic) or simple is value else plain(simple)
-
-
-def _interval(interval: Interval) -> Any:
-    if isinstance(interval, dict):
-        return {str(cell): _interval(ends) for cell, ends in interval.items()}
-    return [list(ends) for ends in interval] if isinstance(interval, list) else list(interval)
+        return plain_data(float(value))
+    if isinstance(value, (np.ndarray, np.generic)):
+        simple = value.tolist()
+        if not isinstance(simple, np.generic):
+            return plain_data(simple)
+    return f"a {type(value).__name__}"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, Generic, cast
 
 from accord.errors import QueryError
+from accord.people.spending import Unbooked
 from accord.planning import Plan, midpoint_error
-from accord.statistics import Answer, Grouped
-from accord.statistics.target import Rows
+from accord.statistics import Algorithm, Answer, Grouped
+from accord.statistics.query import A
+from accord.statistics.target import Quantiles, Ranks
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Booked:
 
 
 @dataclass(frozen=True, repr=False)
-class Release:
+class Release(Generic[A]):
     """An answer to one question, the answers to several, or one about each of several public groups."""
 
     plan: Plan
@@ -36,23 +39,28 @@ class Release:
     """Where it stands in the ledger, if there is one."""
     by_part: Mapping[Any, Release | None] = field(default_factory=dict)
     """Of several questions or public groups, the release of each, as in `plan.plans`."""
+    unbooked: Unbooked | None = field(default=None, compare=False)
+    """Without a ledger, from the second release of a table on: what all of them have charged everyone."""
 
     @property
-    def value(self) -> Any:
+    def value(self) -> A:
         """The answer.
 
         A number (unbiased, so that it can lie outside the bounds where the noise is large); {cell: number}
-        for a histogram; for a quantile a point of the grid, a date of dates; a list for several quantiles. A
-        list of answers for a workload. A row for each group, public or private; of public groups by a
+        for a histogram; for a quantile a point of the grid, a date of dates; a list for several quantiles.
+        A list of answers for a workload. A row for each group, public or private; of public groups by a
         condition alone, the answer.
         """
+        return cast(A, self._value())
+
+    def _value(self) -> Any:
         if self.plan.is_workload:
             return [part.value for part in self.parts]
         if not self.plan.is_grouped:
             return self.answer
         if self._by is None:
-            (alone,) = self.by_part.values()
-            return None if alone is None else alone.value
+            (only,) = self.by_part.values()
+            return None if only is None else only.value
         return [self._row(key, part) for key, part in self.by_part.items()]
 
     @property
@@ -97,26 +105,40 @@ class Release:
     def interval(self, confidence: float = 0.95) -> Any:
         """Where the answer about these people lies, with this confidence, as far as noise and chance go.
 
-        For a quantile: the percentiles of these people (their values rounded to the grid's steps) between
-        which the answer lies. Of groups, {key: interval}; of a workload, a list. Free of charge. It does not
-        hold the bias that arises when levels go with values: `plan.bias_bound` is for that.
+        In `plan.unit`. For a quantile: the percentiles of these people (their values rounded to the grid's
+        steps) between which the answer lies; of several quantiles, between which all of them lie together.
+        Of groups, {key: interval}; of a workload, a list. Free of charge. It does not hold the bias that
+        arises when levels go with values: `plan.bias_bound` is for that.
         """
+        return self._of_each(confidence, Release.interval, self._interval)
+
+    def interval_in_values(self, confidence: float = 0.95) -> Any:
+        """The same in values, for quantiles too.
+
+        Of a quantile that was asked for with interval="values", the two values between which it lies; of
+        several, all of them together. With more confidence than 0.95 these are the bounds. None for other
+        quantiles, min and max: one draw tells nothing about the values around it.
+        """
+        return self._of_each(confidence, Release.interval_in_values, self._interval_in_values)
+
+    def _of_each(self, confidence: float, of_part: Callable[..., Any], of_one: Callable[..., Any]) -> Any:
+        """An interval of the answer, or of each of several: questions, public groups or private ones."""
         if not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
             raise QueryError(f"confidence={confidence!r} is not between 0 and 1. Ask for 0.95, for example.")
         if self.plan.is_workload:
-            return [part.interval(confidence) for part in self.parts]
+            return [of_part(part, confidence) for part in self.parts]
         if self.plan.is_grouped:
             return {
-                key: None if part is None else part.interval(confidence) for key, part in self.by_part.items()
+                key: None if part is None else of_part(part, confidence) for key, part in self.by_part.items()
             }
-        if isinstance(self.plan.target, Rows):
+        if isinstance(self.plan.query, Algorithm):
             raise QueryError("an algorithm of your own has no interval here: only it can tell its error.")
         if self._by is None:
-            return self._interval(self.answer, self.released, confidence)
+            return of_one(self.answer, self.released, confidence)
         rows: Any = self.answer
         released = self.released or [()] * self.plan.private_groups
         return {
-            row[self._by]: self._interval(row["value"], of_group, confidence)
+            row[self._by]: of_one(row["value"], of_group, confidence)
             for row, of_group in zip(rows, released, strict=True)
         }
 
@@ -124,7 +146,16 @@ class Release:
         factor = self.plan.error_factor(released)
         if factor is None:
             return self.plan.target.possible(self.plan.spec.total)
-        return self.plan.prediction.law.interval(value, released, confidence, factor)
+        return self.plan.prediction.error_model.interval(value, released, confidence, factor)
+
+    def _interval_in_values(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
+        target = self.plan.target
+        if not isinstance(target, Ranks):
+            return self._interval(value, released, confidence)
+        if not isinstance(target, Quantiles) or not target.in_values:
+            return None
+        between = self.plan.prediction.error_model.between(released, confidence) if released else None
+        return target.interval_in_values(between or [(None, None)] * target.outputs)
 
     def receipt(self) -> dict[str, Any]:
         """What was asked, how it was answered and what it cost whom: plain data, ready for JSON."""
@@ -132,21 +163,50 @@ class Release:
 
         return release_document(self)
 
+    def to_pandas(self, confidence: float = 0.95) -> Any:
+        """The answer as a data frame, one row for each number: `accord.release.tidy` has the columns.
+
+        The interval in it is the one of `interval(confidence)`.
+        """
+        from accord.release.tidy import to_frame
+
+        return to_frame(self, confidence)
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """The answer with its 95 % interval as a picture, whatever kind it is of.
+
+        Returns:
+            The figure, which a notebook shows; with a path (.png, .svg, .pdf), where it was written.
+
+        Raises:
+            AccordError: matplotlib is not installed (accord[plot]), or the file cannot be written.
+        """
+        from accord.report.answer_figures import release_figure
+        from accord.report.figures import write
+
+        figure = release_figure(self)
+        return figure if path is None else write(figure, path)
+
     def __str__(self) -> str:
-        from accord.report.text import release_text
+        from accord.report.releases import release_text
 
         return release_text(self)
+
+    def _repr_html_(self) -> str:
+        from accord.report.html import release_html
+
+        return release_html(self)
 
     def __repr__(self) -> str:
         if self.plan.is_workload:
             return f"<Release: {', '.join(map(repr, self.parts))}>"
         if self.plan.is_grouped:
             return f"<Release: {self.plan.query.label}, {len(self.by_part)} groups>"
-        value = (
-            f"{self.answer:.6g}"
-            if isinstance(self.answer, float)
-            else f"{len(self.answer)} cells"
-            if isinstance(self.answer, dict)
-            else str(self.answer)
-        )
-        return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, rmse {self.rmse:.6g}>"
+        if isinstance(self.answer, float):
+            value = f"{self.answer:.6g}"
+        elif isinstance(self.answer, dict):
+            value = f"{len(self.answer)} cells"
+        else:
+            value = str(self.answer)
+        error = f"rmse {self.rmse:.6g} ({self.plan.unit})"
+        return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}>"

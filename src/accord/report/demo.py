@@ -9,13 +9,15 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.rule import Rule
-from rich.table import Table as Grid
+from rich.table import Table
 
 import accord
 from accord.errors import AccordError
 from accord.planning import Plan
 from accord.report.figures import draw_plan
-from accord.report.text import error, number, plan_view, release_view, spec_view
+from accord.report.plans import plan_view, spec_view
+from accord.report.releases import release_view
+from accord.report.tables import error, number, text_table
 
 TIERS = {"strict": 0.01, "standard": 0.05, "public": inf, "opted out": 0}
 BOUNDS = (0, 200_000)
@@ -32,17 +34,16 @@ def write_table(path: Path) -> None:
 
 
 def run(console: Console, figure: Path) -> None:
-    """Tell it."""
+    """Print it, chapter by chapter, and write the figure."""
     with as_file(files("accord.data") / "people.parquet") as path:
         people = accord.table(path, epsilon="tier", tiers=TIERS, user="person")
-        query = accord.mean("income", bounds=BOUNDS)
+        query = accord.mean("income", bounds=BOUNDS, missing="none")
 
         _chapter(console, 1, "People chose their own level")
         console.print(spec_view(people.spec()))
         console.print(
-            "[dim]Incomes: US survey data (CPS, CC0). Tiers: drawn from published shares of privacy "
-            "attitudes; "
-            "see src/accord/data/PROVENANCE.md.[/]"
+            "[dim]Incomes: US survey data (CPS, CC0). "
+            "Tiers: drawn from published shares of privacy attitudes; see src/accord/data/PROVENANCE.md.[/]"
         )
 
         _chapter(console, 2, "The plan: how accurate would everything be? No income has been read yet")
@@ -61,9 +62,9 @@ def run(console: Console, figure: Path) -> None:
 
         _chapter(console, 4, "What else could have been done")
         console.print(_alternatives(plan))
-        kept = accord.theory.saturation(people.spec())
+        saturated = accord.theory.saturation(people.spec())
         console.print(
-            f"Privacy for free: {kept.share:.0%} of the people allow more than they were charged. "
+            f"Privacy for free: {saturated.share:.0%} of the people allow more than they were charged. "
             f"Beyond τ = {plan.charges[inf]:.4g} it would not have made the answer better."
         )
 
@@ -73,13 +74,13 @@ def run(console: Console, figure: Path) -> None:
         else:
             console.print("No picture: matplotlib is not installed. Install accord[plot].")
         console.print(
-            "\nNext, on your own table:  [bold]accord plan FILE mean COLUMN --bounds LOW HIGH --epsilon "
-            "COLUMN[/]",
+            "\nNext, on your own table:  "
+            "[bold]accord plan FILE mean COLUMN --bounds LOW HIGH --epsilon COLUMN[/]",
             soft_wrap=True,
         )
 
 
-def _alternatives(plan: Plan) -> Grid:
+def _alternatives(plan: Plan) -> Table:
     """The two classic ways out, with what they cost in error and in people."""
     by_name = {c.mechanism: c for c in plan.candidates}
     chosen = by_name[plan.mechanism]
@@ -89,19 +90,12 @@ def _alternatives(plan: Plan) -> Grid:
         ("throw the strict away, one level for the rest", "threshold", by_name["threshold"].rmse),
         ("treat everyone like the strictest", "minimum", by_name["minimum"].rmse),
     ]
-    grid = Grid(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for name, justify in (
-        ("", "left"),
-        ("mechanism", "left"),
-        ("error", "right"),
-        ("as if there were", "right"),
-    ):
-        grid.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for what, name, rmse in rows:
+    table = text_table("", "mechanism", ">error", ">as if there were")
+    for approach, name, rmse in rows:
         if rmse is not None:
             lost = 1 - (chosen.rmse / rmse) ** 2
-            grid.add_row(what, name, error(rmse), f"{lost:.0%} fewer people" if lost > 0.005 else "–")
-    return grid
+            table.add_row(approach, name, error(rmse), f"{lost:.0%} fewer people" if lost > 0.005 else "–")
+    return table
 
 
 def _truth(path: Path) -> float:

@@ -8,27 +8,16 @@ own file, this list and the package's own `__init__`.
 from accord.statistics.algorithm import Algorithm
 from accord.statistics.count import COUNT, Count, count
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf
-from accord.statistics.grid import OnGrid
-from accord.statistics.groups import Grouped, Part, answered
+from accord.statistics.extremes import MAX, MIN, Max, Min, max, min
+from accord.statistics.grid import PER_PERSON, OnGrid
+from accord.statistics.groups import Grouped, Part, target_and_moves
 from accord.statistics.histogram import HISTOGRAM, Histogram, histogram
 from accord.statistics.mean import MEAN, Mean, mean
-from accord.statistics.quantile import (
-    MAX,
-    MEDIAN,
-    MIN,
-    QUANTILE,
-    Max,
-    Min,
-    Order,
-    Quantile,
-    max,
-    median,
-    min,
-    quantile,
-)
+from accord.statistics.missing import reporting_missing
+from accord.statistics.quantile import MEDIAN, QUANTILE, Quantile, median, quantile
 from accord.statistics.query import Answer, Ends, Interval, Query
-from accord.statistics.record import Statistic
 from accord.statistics.regression import REGRESSION, Coefficients, Regression, regression
+from accord.statistics.statistic import Statistic
 from accord.statistics.sum import ROWS, SUM, Rows, Sum, rows, sum
 from accord.statistics.target import Target
 from accord.statistics.variance import STD, VARIANCE, Std, Variance, std, variance
@@ -52,6 +41,7 @@ ALL: tuple[Statistic, ...] = (
 
 __all__ = [
     "ALL",
+    "PER_PERSON",
     "Algorithm",
     "Answer",
     "Category",
@@ -71,7 +61,6 @@ __all__ = [
     "Numeric",
     "OnGrid",
     "OneOf",
-    "Order",
     "Part",
     "Quantile",
     "Query",
@@ -83,7 +72,6 @@ __all__ = [
     "Target",
     "Variance",
     "Workload",
-    "answered",
     "count",
     "histogram",
     "max",
@@ -92,9 +80,11 @@ __all__ = [
     "min",
     "quantile",
     "regression",
+    "reporting_missing",
     "rows",
     "std",
     "sum",
+    "target_and_moves",
     "variance",
     "workload",
 ]

@@ -1,4 +1,7 @@
-"""Somebody's own private algorithm, as a question. Made by `accord.sample`."""
+"""Somebody's own private algorithm, as a question. Made by `accord.sample`.
+
+It has no sensitivity here: its author says that it is ε-private under add-remove, which accord cannot check.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import Any
 
 from accord.relation import Relation
 from accord.statistics.query import Answer, Interval, Query
-from accord.statistics.target import Rows
+from accord.statistics.target import Target
 
 
 @dataclass(frozen=True)
@@ -20,15 +23,15 @@ class Algorithm(Query):
     statistic = "algorithm"
 
     name: str
-    given: tuple[str, ...]
+    column_names: tuple[str, ...]
     """The columns that it gets to see."""
-    rows: str
+    row_format: str
     """What the algorithm is given: "arrow", "pandas" or "numpy"."""
-    run: Callable[[Any, float], Any] = field(repr=False, compare=False)
+    function: Callable[[Any, float], Any] = field(repr=False, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.given
+        return self.column_names
 
     @property
     def label(self) -> str:
@@ -46,17 +49,21 @@ class Algorithm(Query):
 
     def assumptions(self) -> list[str]:
         return [
-            f"{self.name} is ε-differentially private under add-remove, for the ε that it is given: accord "
-            "cannot check that",
+            f"{self.name} is ε-differentially private under add-remove, for the ε that it is given: "
+            "accord cannot check that",
             "it tells nothing of the rows in any other way than by what it returns",
         ]
 
 
 @dataclass(frozen=True)
-class AlgorithmTarget(Rows):
+class AlgorithmTarget(Target):
     """Whatever the algorithm returns; its error is not predicted."""
 
     query: Algorithm
+
+    @property
+    def assumes_presence(self) -> bool:
+        return False
 
     @property
     def variance(self) -> float:

@@ -1,7 +1,8 @@
 """How many people meet a condition.
 
-Under replace the number of people is public, and a count is that number times a mean of ones and zeros: one
-person moves the sum by 1. Under add-remove somebody who is not there counts 0.
+Under replace     the number of people is public, and a count is that number times a mean of ones and zeros.
+                  One person is 1 or 0: they move the sum by 1.
+Under add-remove  somebody who is not there adds 0, somebody who is there at most 1.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 from accord.relation import Relation
 from accord.statistics import where as grammar
 from accord.statistics.encoding import Indicator
-from accord.statistics.groups import part_of
+from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.query import Answer, Interval, Query
-from accord.statistics.record import Statistic
+from accord.statistics.statistic import Statistic
 from accord.statistics.target import Counted, Form
 
 
@@ -43,6 +44,8 @@ class Count(Query):
 
     @property
     def rows_come_to(self) -> str:
+        if self.condition is None:
+            return "and is counted once"
         return "and is counted if any of their rows meets the condition"
 
     def under(self, relation: Relation, about_members: bool = False) -> CountTarget | None:
@@ -53,8 +56,8 @@ class Count(Query):
 
     def assumptions(self) -> list[str]:
         return [
-            "the number of people is public; who of them meets the condition is not, and a missing value "
-            "does not meet it"
+            "the number of people is public; who of them meets the condition is not, "
+            "and a missing value does not meet it"
         ]
 
 
@@ -109,22 +112,25 @@ class CountTarget(Counted):
         return float(people * released[0])
 
 
+@asked_by_group
 def count(
     where: str | None = None,
     *,
     by: str | None = None,
     keys: Iterable[Any] | None = None,
     membership: str = "private",
-) -> Query:
-    """How many people meet a condition. Without one: how many there are, which is public. With `by` and
-    `keys`, for each group: see `accord.mean`.
+    at_most: int = 1,
+) -> Query[float]:
+    """How many people meet a condition; without one, how many there are, which is public.
+
+    With `by` and `keys`, for each group, and `at_most`: see `accord.mean`.
 
     >>> count(where="age >= 65").columns
     ('age',)
     """
-    if by is None and membership == "private" and keys is None:
+    if by is None and membership == "private" and keys is None and at_most == 1:
         return Count(where, None if where is None else grammar.parse(where))
-    return part_of(Count(None, None), where, by, keys, membership)
+    return part_of(Count(None, None), where, by, keys, membership, at_most)
 
 
 COUNT = Statistic("count", count, Counted, ())

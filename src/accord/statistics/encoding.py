@@ -2,8 +2,7 @@
 
 There are four kinds. Engines, the simulation and the audit match on these, never on a statistic's class:
 
-    Grid       the cell q in 0 … cells of a value on the grid low + q·step; sums of q, and of q² where asked
-               for
+    Grid       the cell q in 0 … cells of a value on the grid low + q·step; sums of q, and of q² if asked for
     Indicator  1 for whoever meets a condition, 0 for everyone else
     OneOf      in which of several declared cells a value lies: between edges, or one of categories
     Codes      several columns, each as integers in −Q … Q, for sums of their products
@@ -41,10 +40,10 @@ class Grid:
     low: Fraction
     high: Fraction
     step: Fraction
-    missing_cell: int
-    """Where a missing value is."""
+    missing_cell: int | None
+    """Where a missing value is; None: nowhere, and whoever has none is left out."""
     per_person: PerPerson
-    """"rows": the number of a person's rows, and no column."""
+    """What a person's rows come to; "rows": their number, and no column is read."""
     powers: int = 1
     """Up to which power cells are summed: 2 with their squares."""
     is_counted: bool = False
@@ -73,10 +72,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Indicator:
-    """Whether a person meets a condition; of several rows, whether any does.
-
-    Without a condition everyone does.
-    """
+    """Whether a person meets a condition; of several rows, whether any does. Without one, everyone does."""
 
     condition: grammar.Condition | None
 
@@ -92,6 +88,12 @@ class OneOf:
     missing: int | None
     """The cell of a missing (or undeclared) value; None: in no cell."""
     cells: int
+    kind: Kind = "number"
+    """What the edges are; of dates and timestamps, seconds since 1970."""
+    per_person: PerPerson = "mean"
+    """Of edges: what a person's rows come to. Of categories, they are in the most frequent of their rows'."""
+    at_most: int = 1
+    """In how many of the categories one person may be."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,8 @@ class Codes:
 
     target: Numeric
     features: tuple[Numeric | Category, ...]
+    excludes_missing: bool = False
+    """Whether whoever lacks one of the columns is no point; else it is the middle, or the first category."""
 
     @property
     def width(self) -> int:

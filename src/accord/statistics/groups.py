@@ -1,35 +1,69 @@
 """Questions about a part of the people, or about several parts at once: `where=` and `by=` with `keys=`.
 
-Who is in which part is private, unless it is said to be public. Then somebody's change may move them from one
-part to another or out of all; so everyone is charged, member or not. A change is the same as leaving one part
-and coming into another, each of which an add-remove answer at charge c bears with a loss of c: answers that
-prove add-remove, at half the charge, bear both (`Plan.times` is 2). Under add-remove itself, somebody who
-comes or goes does so in one part, and the whole charge is theirs.
+Who is in which part is private, unless it is said to be public. Where it is private, somebody's change may
+move them from one part to another or out of all; so everyone is charged, member or not. A change is the same
+as leaving one part and coming into another, each of which an add-remove answer at charge c bears with a loss
+of c: answers that prove add-remove, at half the charge, bear both (`Plan.times` is 2). Under add-remove
+itself, somebody who comes or goes does so in one part, and the whole charge is theirs.
 
-    sum, count, rows with `where=` alone need no halves: who is outside adds 0, and everyone stays (replace):
-    sum.py. A mean with `where=` alone releases Σc(x − mid) and Σc over the members, together of sensitivity
-    c: mean.py. A quantile with `where=` alone chooses by scores that move by at most c (replace):
-    quantile.py.
+Whoever has a value where missing ones are left out is such a part, too, and never a public one.
+
+Somebody whose rows are of several keys is in the most frequent of them (engines/categories.py). With
+`at_most=k` it is in up to k of them: a change is leaving k parts and coming into k others, so that
+`Plan.times` is 2k, and k under add-remove. Where they are is a function of their own rows, and of nobody
+else's; whoever has no value in one of them is not in that one.
+
+With `where=` alone, or where only missing values are left out, everyone stays under replace, and some
+questions need no halves:
+
+    count               `where=` is its condition, and no part (count.py)
+    sum, rows           who is outside adds 0 (sum.py)
+    mean                Σc(x − mid) and Σc over the members, together, have the sensitivity c (mean.py)
+    quantile, min, max  scores move by at most c (ranks.py)
+    regression          coming in moves the sums hardly more than a change of value does (moments.py)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
 from accord.errors import QueryError
 from accord.relation import Relation, named
 from accord.statistics import where as grammar
-from accord.statistics.query import Query, column_name, exact
+from accord.statistics.encoding import OneOf
+from accord.statistics.query import A, Query, column_name, exact
 
 if TYPE_CHECKING:
     from accord.statistics.encoding import Encoding
     from accord.statistics.target import Target
 
 MEMBERSHIP = ("private", "public")
-_OWN = ("value", "rmse", "few")
-"""What stands in a row of the answer beside the group's key."""
+MOST_FREQUENT = "each in their most frequent one"
+TIES = "of equally frequent ones a public hash decides"
+_RESERVED = ("value", "rmse", "few")
+"""What else stands in a row of the answer, besides the group's key."""
+Rows: TypeAlias = list[dict[str, Any]]
+P = ParamSpec("P")
+
+
+class AskedByGroup(Protocol[P, A]):
+    """A question's constructor, for type checkers: with `by` there is a row for each group."""
+
+    @overload
+    def __call__(self, *args: Any, by: str | Iterable[str], **options: Any) -> Query[Rows]: ...
+
+    @overload
+    def __call__(self, *args: Any, by: str | Iterable[str] | None, **options: Any) -> Query[Any]: ...
+
+    @overload
+    def __call__(self, *args: P.args, **options: P.kwargs) -> Query[A]: ...
+
+
+def asked_by_group(constructor: Callable[P, Query[A]]) -> AskedByGroup[P, A]:
+    """The constructor as it is."""
+    return cast(AskedByGroup[P, A], constructor)
 
 
 @dataclass(frozen=True)
@@ -41,6 +75,8 @@ class Part:
     by: str | None
     keys: tuple[Any, ...]
     public: bool
+    at_most: int = 1
+    """Of how many of the keys one person may be."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -48,18 +84,22 @@ class Part:
 
     @property
     def label(self) -> str:
-        return (f" where {self.where}" if self.where else "") + (f" by {self.by}" if self.by else "")
+        return (
+            (f" where {self.where}" if self.where else "")
+            + (f" by {self.by}" if self.by else "")
+            + (f" (each in up to {self.at_most})" if self.at_most > 1 else "")
+        )
 
     def name(self, key: Any) -> str:
         """One of the groups, in words."""
-        return " ".join(
-            ([f"{self.by} = {key!r}"] if self.by else []) + ([f"where {self.where}"] if self.where else [])
-        )
+        group = [f"{self.by} = {key!r}"] if self.by else []
+        return " ".join([*group, *([f"where {self.where}"] if self.where else [])])
 
     def describe(self) -> dict[str, Any]:
         return {
             **({"where": self.where} if self.where else {}),
             **({"by": self.by, "keys": list(self.keys)} if self.by else {}),
+            **({"at_most": self.at_most} if self.at_most > 1 else {}),
             "membership": MEMBERSHIP[self.public],
         }
 
@@ -96,56 +136,87 @@ class Grouped(Query):
         return max(1, len(self.part.keys))
 
     def describe(self) -> dict[str, Any]:
-        if isinstance(self.query, Grouped):  # public groups, and in each of them who has a value
-            return {**self.query.query.describe(), "missing": "exclude", **self.part.describe()}
         return {**self.query.describe(), **self.part.describe()}
+
+    @property
+    def excludes_missing(self) -> bool:
+        return self.query.excludes_missing
+
+    def with_all_values(self, columns: Collection[str] | None = None) -> Grouped | None:
+        query = self.query.with_all_values(columns)
+        return None if query is None else replace(self, query=query)
 
     def assumptions(self) -> list[str]:
         return [*self.query.assumptions(), *self.part_assumptions()]
 
     def part_assumptions(self) -> list[str]:
         """What is taken for granted about who is in which part."""
+        keys = [f"the {self.groups} keys were declared, not taken from the data"] if self.part.by else []
         if self.part.public:
-            said = (
-                "who is in which group is public, as declared; everyone is charged for their own group only"
+            charged = "public, as declared; everyone is charged for their own group only"
+        elif self.part.by:
+            charged = (
+                "private: everyone is charged, member or not; "
+                f"errors are predicted for {self.groups} groups of the same size"
             )
         else:
-            said = "who is in which group is private: everyone is charged, member or not"
-            said += (
-                f"; errors are predicted for {self.groups} groups of the same size"
-                if self.part.by
-                else "; errors are predicted as if everyone were a member"
+            charged = (
+                "private: everyone is charged, member or not; "
+                "errors are predicted as if everyone were a member"
             )
-        return [
-            said,
-            *([f"the {self.groups} keys were declared, not taken from the data"] if self.part.by else []),
-        ]
+        most = self.part.at_most
+        several = f"a person may be in up to {most} of the groups, and is charged for all of them"
+        return [f"who is in which group is {charged}", *keys, *([several] if most > 1 else [])]
 
     @property
     def rows_come_to(self) -> str:
-        return self.query.rows_come_to
+        if not self._is_chosen:
+            return self.query.rows_come_to
+        if self.part.at_most == 1:
+            return f"is in their most frequent group, {self.query.rows_come_to}; {TIES}"
+        return (
+            f"is in their {self.part.at_most} most frequent groups, {self.query.rows_come_to} in each; {TIES}"
+        )
+
+    @property
+    def chosen(self) -> str:
+        if not self._is_chosen or self.part.at_most > 1:  # the label says how many
+            return "" if self._is_chosen else self.query.chosen
+        return MOST_FREQUENT
+
+    @property
+    def needs_rows(self) -> str:
+        return f"at_most={self.part.at_most}" if self.part.at_most > 1 else self.query.needs_rows
+
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether somebody with rows in several groups is in some of them."""
+        return self.part.by is not None and not self.part.public
 
     def about_bias(self, kappa: float) -> str:
         return self.query.about_bias(kappa)
 
     def under(self, relation: Relation, about_members: bool = False) -> Target | None:
-        return answered(self, relation)[0]
+        return target_and_moves(self, relation)[0]
 
 
-def answered(query: Query, relation: Relation) -> tuple[Target, int]:
-    """What a mechanism answers, and in how many answers a person may change something: they are charged for
-    each.
+def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
+    """What a mechanism answers, and in how many of its answers a person may change something.
 
-    See the module's docstring for why.
+    They are charged for each. See the module's docstring for why.
     """
-    if not isinstance(query, Grouped):
+    part, about_each = (query.part, query.query) if isinstance(query, Grouped) else (None, query)
+    if part is None and not query.excludes_missing:
         target, moves = query.under(relation), 1
     elif (
-        relation.people_are_public and query.part.by is None and (direct := query.query.under(relation, True))
+        relation.people_are_public
+        and not (part and part.by)
+        and (members := about_each.under(relation, True))
     ):
-        target, moves = direct, 1
+        target, moves = members, 1
     else:
-        target, moves = query.query.under(named(relation.group_answer)), relation.group_moves
+        target = about_each.under(named(relation.group_answer))
+        moves = relation.group_moves * (part.at_most if part else 1)
     assert target is not None
     return target, moves
 
@@ -156,79 +227,90 @@ def part_of(
     by: str | None,
     keys: Iterable[Any] | None,
     membership: str,
-    has_value: grammar.HasValue | None = None,
+    at_most: int = 1,
 ) -> Query:
-    """The question about a part of the people, if there is one. `has_value`: only those who have a value.
-
-    Who has one is never public, whatever is said about the groups: then it is a private part of each of them.
-    """
+    """The question about a part of the people, if there is one."""
     if membership not in MEMBERSHIP:
         raise QueryError(
             f"membership={membership!r} is not offered. It is 'private' (who is in which group is a secret) "
             "or 'public' (everyone may know)."
+        )
+    if by is None and at_most != 1:
+        raise QueryError(
+            f"at_most={at_most!r} says in how many groups or categories one person may be. "
+            "Add by= with the column of the groups, or leave it out."
         )
     if where is None and by is None:
         if keys is not None or membership != "private":
             raise QueryError(
                 "keys= and membership= are about groups. Add by= with the column of the groups, or where=."
             )
-        return query if has_value is None else _with_value(query, has_value)
-    if (by is None) != (keys is None):
+        return query
+    if by is not None and keys is None:
         raise QueryError(
             f"by={by!r} needs keys=, the groups to answer about: declared, because groups taken from the "
             "data would tell who is there."
-            if keys is None
-            else "keys= are the groups of a column. Add by= with its name."
         )
-    conditions = [] if where is None else [grammar.parse(where)]
-    told = [] if where is None else [where]
+    if by is None and keys is not None:
+        raise QueryError("keys= are the groups of a column. Add by= with its name.")
+    condition = None if where is None else grammar.parse(where)
+    groups = () if keys is None else _read_keys(keys)
+    column = None if by is None else column_name(by)
+    if column in _RESERVED:
+        raise QueryError(
+            f"by={column!r} is what the rows of the answer call something of their own "
+            f"({', '.join(_RESERVED)}). Rename the column."
+        )
     is_public = membership == "public"
-    if has_value is not None and is_public:
-        query = _with_value(query, has_value)
-    elif has_value is not None:
-        conditions.append(has_value)
-        told.append(_not_missing(has_value))
-    condition = (
-        None
-        if not conditions
-        else conditions[0]
-        if len(conditions) == 1
-        else grammar.Both("AND", tuple(conditions))
-    )
-    given = () if keys is None else keys_of(keys)
-    named = None if by is None else column_name(by)
-    if named in _OWN:
+    most = 1 if by is None else read_at_most(at_most, len(groups), "groups")
+    if most > 1 and is_public:
         raise QueryError(
-            f"by={named!r} is what the rows of the answer call something of their own ({', '.join(_OWN)}). "
-            "Rename the column."
+            f"at_most={most} is for groups of which it is private who is in which: nobody is in several "
+            "public groups. Leave at_most=, or membership='public', out."
         )
-    return Grouped(query, Part(" and ".join(told) or None, condition, named, given, is_public))
+    if most > 1 and isinstance(query.encoding, OneOf) and query.encoding.categories:
+        raise QueryError(
+            f"at_most={most} could be of the categories or of the groups. "
+            "Leave by= out, and ask about each group with where=; or leave at_most= out."
+        )
+    return Grouped(query, Part(where, condition, column, groups, is_public, most))
 
 
-def _with_value(query: Query, has_value: grammar.HasValue) -> Grouped:
-    """The question about those who have a value; who does is private."""
-    return Grouped(query, Part(_not_missing(has_value), has_value, None, (), False))
+def read_at_most(at_most: Any, declared: int, what: str) -> int:
+    """In how many of the declared groups or categories one person may be."""
+    if isinstance(at_most, bool) or not isinstance(at_most, int) or not 1 <= at_most <= declared:
+        raise QueryError(
+            f"at_most={at_most!r} is not a number of {what} that one person may be in. "
+            f"Give a whole number from 1 to {declared}."
+        )
+    return at_most
 
 
-def _not_missing(has_value: grammar.HasValue) -> str:
-    return f"{has_value.column} is not missing"
-
-
-def keys_of(given: Any) -> tuple[Any, ...]:
+def _read_keys(keys: Any) -> tuple[Any, ...]:
     """The declared groups of by=."""
-    keys = tuple(label_of(c) for c in listed(given, "keys"))
-    if len({bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in keys}) > 1:
-        raise QueryError("keys= are of several kinds. Give only texts, only numbers, or only True and False.")
-    if not keys or len(set(keys)) < len(keys):
+    groups = read_labels(keys, "keys", "keys=")
+    if not groups or len(set(groups)) < len(groups):
         raise QueryError(
-            f"keys= has {len(keys)} groups, {len(set(keys))} of them different. Give at least one, each once."
+            f"keys= has {len(groups)} groups, {len(set(groups))} of them different. "
+            "Give at least one, each once."
         )
-    return keys
+    return groups
 
 
-def label_of(given: Any) -> Any:
-    """A category: a text, a number or a truth value, as Python has them."""
-    label = given.item() if hasattr(given, "item") else given
+def read_labels(values: Any, argument: str, whose: str) -> tuple[Any, ...]:
+    """Declared groups or categories, all of one kind."""
+    labels = tuple(read_label(value) for value in read_list(values, argument))
+    kinds = {bool if isinstance(x, bool) else str if isinstance(x, str) else float for x in labels}
+    if len(kinds) > 1:
+        raise QueryError(
+            f"{whose} are of several kinds. Give only texts, only numbers, or only True and False."
+        )
+    return labels
+
+
+def read_label(value: Any) -> Any:
+    """A group or category: a text, a number or a truth value, as Python has them."""
+    label = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
     if not isinstance(label, (str, bool)):
         number = exact(label, "a category")
         if float(number) != number and isinstance(label, int):
@@ -239,7 +321,7 @@ def label_of(given: Any) -> Any:
     return label
 
 
-def listed(given: Any, what: str) -> tuple[Any, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise QueryError(f"{what}={given!r} is not a list. Give {what}=[…].")
-    return tuple(given)
+def read_list(values: Any, argument: str) -> tuple[Any, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise QueryError(f"{argument}={values!r} is not a list. Give {argument}=[…].")
+    return tuple(values)

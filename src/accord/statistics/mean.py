@@ -1,30 +1,30 @@
 """The mean of a column of numbers.
 
-Under replace  Σc·q over everyone: one person moves it by at most the span of the cells.
-Under add-remove, where the number of people is private, it is a ratio of two sums, of q and of span − q: one
-           person adds span in all, so that both together move by one span.
-Of members of a private part, under replace, Σc(2q − span) and Σc·span over the members: somebody who comes in
-           or goes out moves them by span + span at most, somebody whose value changes by 2·span: two spans in
-           all.
+With q = 0 … span for the cell of a person's value, and c for their charge:
+
+Under replace     Σc·q over everyone. One person moves it by at most c·span.
+Under add-remove  the number of people is private, and the mean a ratio of two sums, Σc·q and Σc·(span − q).
+                  One person adds c·span in all, so that both together move by as much.
+Of members        of a private part, under replace: Σc·(2q − span) and Σc·span over the members. Somebody who
+                  comes in or goes out moves each by at most c·span, somebody whose value changes the first by
+                  2c·span: both together move by two spans. Of members who are kept at random (`sample`) the
+                  sums of add-remove serve: somebody outside is as good as not kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from accord.errors import QueryError
 from accord.relation import Relation
-from accord.statistics.grid import OnGrid, excluded, on_grid
-from accord.statistics.groups import part_of
+from accord.statistics.grid import OnGrid, on_grid
+from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.query import Answer, Interval, Query, decimal, exact, number_text
-from accord.statistics.record import Statistic
-from accord.statistics.target import Additive, Form
-
-CELLS = 2**20
-"""Cells of a value's grid unless `step` is given."""
+from accord.statistics.statistic import Statistic
+from accord.statistics.target import Additive, Form, factor_for
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,8 @@ class Mean(OnGrid):
 
     @property
     def sigma(self) -> float:
-        """The standard deviation that is reckoned with: the declared bound, else the largest that is
-        possible.
-        """
+        """The standard deviation that errors are predicted by: as declared, else the largest possible."""
         return self.width / 2 if self.std is None else self.std
-
-    @property
-    def rows_come_to(self) -> str:
-        return "and counts with the mean of their rows"
 
     def under(self, relation: Relation, about_members: bool = False) -> Additive:
         if about_members:
@@ -58,12 +52,12 @@ class Mean(OnGrid):
 
     def assumptions(self) -> list[str]:
         bounds, *others = super().assumptions()
-        spread = (
-            f"its standard deviation is taken to be at most {number_text(decimal(self.std))}, as declared"
-            if self.std is not None
-            else f"its standard deviation is taken to be the largest possible, {self.width / 2:g} "
-            "(give std= if a smaller one is publicly known)"
-        )
+        spread = "its standard deviation is taken to be "
+        if self.std is None:
+            spread += f"the largest possible, {self.width / 2:g} "
+            spread += "(give std= if a smaller one is publicly known)"
+        else:
+            spread += f"at most {number_text(decimal(self.std))}, as declared"
         return [bounds, spread, *others]
 
 
@@ -125,16 +119,19 @@ class PresentMean(MeanTarget):
         return self.variance
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
-        above, both, _ = _over_one(released)
+        above, both, _ = _over_one_denominator(released)
         if both <= 0:  # hardly anyone is there
             return self.middle(people)
-        inside = Fraction(min(both, max(0, above)), both)
-        return float(self.query.low + (self.query.high - self.query.low) * inside)
+        return self._within_bounds(Fraction(above, both))
+
+    def _within_bounds(self, share: Fraction) -> float:
+        """The value at this share of the width above the lower bound; the nearer bound if it lies outside."""
+        share = min(Fraction(1), max(Fraction(0), share))
+        return float(self.query.low + (self.query.high - self.query.low) * share)
 
     def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        _, both, denominator = _over_one(released)
-        there = both / (denominator * self.query.cells)
-        return 1 / there if there > 0.01 else None
+        _, both, denominator = _over_one_denominator(released)
+        return factor_for(both / (denominator * self.query.cells))
 
 
 @dataclass(frozen=True)
@@ -154,39 +151,57 @@ class MembersMean(PresentMean):
     def noise_variance(self) -> float:
         return 4 * self.query.width**2  # 2Δ² + 8(μ − mid)², at worst
 
+    @property
+    def kept_forms(self) -> tuple[Form, ...]:
+        return super().forms
+
+    @property
+    def kept_sensitivity(self) -> int:
+        return self.query.cells
+
+    @property
+    def kept_noise_variance(self) -> float:
+        return super().noise_variance / float(self.relation.inner) ** 2
+
+    def from_kept(self, means: Sequence[Fraction]) -> list[Fraction]:
+        above, below = means
+        return [above - below, above + below]
+
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
-        centred, there = released
-        if there <= 0:  # hardly anyone is there
+        centred, present = released
+        if present <= 0:  # hardly anyone is there
             return self.middle(people)
-        inside = min(Fraction(1), max(Fraction(0), (1 + centred / there) / 2))
-        return float(self.query.low + (self.query.high - self.query.low) * inside)
+        return self._within_bounds((1 + centred / present) / 2)
 
     def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        there = float(released[1] / self.query.cells)
-        return 1 / there if there > 0.01 else None
+        return factor_for(float(released[1] / self.query.cells))
 
 
-def _over_one(released: Sequence[Fraction]) -> tuple[int, int, int]:
-    """The first of two fractions and their sum, over one denominator: whole numbers, as there may be many
-    groups.
+def _over_one_denominator(released: Sequence[Fraction]) -> tuple[int, int, int]:
+    """The first of two fractions and their sum over one denominator, and that.
+
+    Whole numbers, because there may be many groups: a Fraction would be reduced each time.
     """
     first, second = released
     above = first.numerator * second.denominator
     return above, above + second.numerator * first.denominator, first.denominator * second.denominator
 
 
+@asked_by_group
 def mean(
     column: str,
     bounds: tuple[float, float],
     std: float | None = None,
     step: float | None = None,
-    missing: str | float = "middle",
+    missing: str | float = "exclude",
     *,
     where: str | None = None,
     by: str | None = None,
     keys: Iterable[Any] | None = None,
     membership: str = "private",
-) -> Query:
+    at_most: int = 1,
+    per_person: str | None = None,
+) -> Query[float]:
     """The mean of a column over all people who have not opted out.
 
     Args:
@@ -195,13 +210,19 @@ def mean(
         std: a public upper bound of the standard deviation, if one is known. Sharpens the plan; no effect on
             privacy.
         step: the values' own resolution (1 for whole numbers), if known; it divides the width.
-        missing: what NULL and NaN count as: "middle" of the bounds, a number, or "exclude": a mean of those
-            who have a value, as with `where`.
+        missing: "exclude": people whose value is missing (NULL, NaN, ±∞) are left out, and how many they are
+            stays private. "none": no value is missing, as is publicly known; this makes the answer sharper,
+            and a stray missing value counts as the middle. "middle" of the bounds, or a number: what a
+            missing value counts as.
         where: only of people who meet this condition, such as "age >= 30". Whether somebody does is private.
         by, keys: of each group of people with one of these `keys` in the column `by`: a row for each. Keys
             are declared, never taken from the data.
         membership: "private": everyone is charged, member or not. "public": everyone may know who is in which
             group, and each costs its own people.
+        at_most: in how many of the groups one person may be, where people have several rows: the most
+            frequent of theirs, in each of which their rows of that group count. The more, the noisier.
+        per_person: what a person's rows come to, where they have several: their "mean", "sum", "min" or
+            "max". The bounds are about that.
 
     Raises:
         QueryError: bounds that are reversed, equal or infinite, and the like.
@@ -209,34 +230,25 @@ def mean(
     >>> mean("income", bounds=(0, 200_000)).label
     'mean of income'
     """
-    asked = Mean(**of_numbers("mean", column, bounds, std, step, missing))
-    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
+    query = with_std(on_grid(Mean, column, bounds, step, missing, per_person), std)
+    return part_of(query, where, by, keys, membership, at_most)
 
 
-def of_numbers(
-    statistic: str, column: str, bounds: Any, std: float | None, step: float | None, missing: Any
-) -> dict[str, Any]:
-    """The checked fields of a question about numbers with a standard deviation."""
-    fields = on_grid(statistic, column, bounds, step, missing, CELLS)
-    refuse_dates(statistic, fields["kind"])
-    if std is not None:
-        sigma, width = exact(std, "std"), fields["high"] - fields["low"]
-        if not width / 10**9 <= sigma <= width / 2:
-            raise QueryError(
-                f"std={number_text(sigma)} is not possible. A standard deviation within bounds of width "
-                f"{number_text(width)} is positive (at least a billionth of it) and at most "
-                f"{number_text(width / 2)}; leave it out if none is publicly known."
-            )
-    return {**fields, "std": None if std is None else float(std)}
+_Mean = TypeVar("_Mean", bound=Mean)
 
 
-def refuse_dates(statistic: str, kind: str) -> None:
-    """Refuse bounds that are dates."""
-    if kind != "number":
+def with_std(query: _Mean, std: float | None) -> _Mean:
+    """The question with a declared standard deviation, if there is one."""
+    if std is None:
+        return query
+    sigma, width = exact(std, "std"), query.high - query.low
+    if not width / 10**9 <= sigma <= width / 2:
         raise QueryError(
-            f"a {statistic} is of numbers, and its bounds are dates. Ask for accord.median of a column of "
-            "dates."
+            f"std={number_text(sigma)} is not possible. A standard deviation within bounds of width "
+            f"{number_text(width)} is positive (at least a billionth of it) and at most "
+            f"{number_text(width / 2)}; leave it out if none is publicly known."
         )
+    return replace(query, std=float(std))
 
 
-MEAN = Statistic("mean", mean, Additive, ("column", "bounds", "std", "step", "missing"))
+MEAN = Statistic("mean", mean, Additive, ("column", "bounds", "std", "step", "missing", "per_person"))

@@ -1,215 +1,63 @@
-"""Quantiles, the median, and the smallest and largest value: points of a grid by their rank.
+"""Quantiles, and the median, which is the quantile 0.5.
 
-Errors are in percentile points: an answer that 48 % of the people lie below is 2 points off the median. On
-that scale a person has the variance p(1 − p), whatever the values are, and a choice at charge 1 the variance
-8 (mechanisms/rank.py).
-
-Where the number of people is private, a part of everyone's charge goes to a noisy size of them: `spending`
-says how much, and mechanisms/rank.py why nobody loses more than their charge.
+Several share the charge. ranks.py has the sensitivity of each: by how much one person moves a point's score.
 """
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 from accord.errors import QueryError
 from accord.relation import Relation
-from accord.statistics.encoding import Grid, PerPerson
-from accord.statistics.grid import OnGrid, excluded, on_grid
-from accord.statistics.groups import part_of
-from accord.statistics.query import Answer, Interval, Query, exact, number_text
-from accord.statistics.record import Statistic
-from accord.statistics.target import Extremes, Quantiles, Ranks
+from accord.statistics.grid import on_grid
+from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.query import Answer, Interval, Query, Value, exact, number_text
+from accord.statistics.ranks import MIDPOINT_FACTOR, RankQuery, RankTarget, Spending, spending
+from accord.statistics.statistic import Statistic
+from accord.statistics.target import Quantiles
 
-POINTS = 2**16
-"""Steps of a grid unless `step` is given: one more point."""
-MOST_POINTS = 2**22
 _FINEST = 10**6
 _ARITHMETIC = Fraction(1, 10**12)
-_OF_NO_USE = 0.98
-"""Of the largest squared error that there is: a mechanism which may miss by as much does not beat the middle.
-"""
-SIZE_PART = Fraction(1, 10)
-"""Of everyone's charge, for how many there are, where that is private."""
+"""What floating-point arithmetic may have added to p, at most."""
+_HALF = Fraction(1, 2)
+IN_VALUES = "values"
+"""What `interval=` may be."""
 
 
 @dataclass(frozen=True)
-class Spending:
-    """On what a charge of 1 is spent, with weights that are charges."""
-
-    choices: tuple[Fraction, ...]
-    """Of each quantile the scale of the choice: P(r) ∝ exp(score(r)/scale)."""
-    size: Fraction | None
-    """The scale of the noise on the weight of all; None: it is public, or not released."""
-
-    @property
-    def variance(self) -> float:
-        """Of all choices together, which fall off as exp(−|rank|·W/scale), at the weight W = 1."""
-        return float(builtins.sum(2 * scale**2 for scale in self.choices))
-
-    def times(self, factor: int) -> Spending:
-        """With scales so many times larger: for weights that are so many times the charge."""
-        size = None if self.size is None else factor * self.size
-        return Spending(tuple(factor * scale for scale in self.choices), size)
-
-
-def spending(ps: Sequence[Fraction], relation: Relation, tells_size: bool) -> Spending:
-    """How a charge is spent on quantiles, and on the size of those whom they are about.
-
-    The proof is in mechanisms/rank.py.
-
-    >>> from accord.relation import ADD_REMOVE, REPLACE
-    >>> spending([Fraction(1, 2)], ADD_REMOVE, True)
-    Spending(choices=(Fraction(10, 9),), size=Fraction(10, 1))
-    >>> spending([Fraction(1, 2)], REPLACE, True)
-    Spending(choices=(Fraction(2, 1),), size=Fraction(2, 1))
-    """
-    outputs = len(ps)
-    if not relation.people_are_public:
-        part = 1 - SIZE_PART if tells_size else Fraction(1)
-        scales = tuple(2 * outputs * relation.rank_change(p) / part for p in ps)
-        return Spending(scales, 1 / SIZE_PART if tells_size else None)
-    if not tells_size:
-        return Spending((Fraction(2 * outputs),) * outputs, None)
-    changes = [builtins.max(p, 1 - p) for p in ps]  # what somebody who comes in or goes out does to a score
-    mean = builtins.sum(changes, Fraction(0)) / outputs
-    rate = builtins.min(Fraction(1), (1 - SIZE_PART) / mean)
-    return Spending((2 * outputs / rate,) * outputs, 1 / (1 - rate * mean))
-
-
-@dataclass(frozen=True)
-class Order(OnGrid):
-    """A question about ranks."""
-
-    unit = "percentile points"
-
-    @cached_property
-    def encoding(self) -> Grid:
-        return replace(super().encoding, is_counted=True)
-
-    @property
-    def points(self) -> int:
-        """How many points can be answered."""
-        return self.cells + 1
-
-    @property
-    def rows_come_to(self) -> str:
-        return "and counts with the mean of their rows"
-
-    def about_bias(self, kappa: float) -> str:
-        return (
-            f"κ = {kappa:.3f}: if the distribution functions of any two levels differ by at most D "
-            "percentile points, the "
-            "answer is off by at most κ·D points beyond the interval."
-        )
-
-    def assumptions(self) -> list[str]:
-        bounds, _, missing = super().assumptions()
-        step = f"{float(self.step):g}" if self.kind == "number" else str(timedelta(seconds=float(self.step)))
-        return [
-            bounds,
-            f"the answer is one of {self.points:,} points, in steps of {step}",
-            missing,
-            "the predicted error is for values that lie close together around the answer; the interval holds "
-            "for any",
-        ]
-
-
-@dataclass(frozen=True)
-class Quantile(Order):
+class Quantile(RankQuery):
     """One or several quantiles."""
 
     statistic = "quantile"
 
-    ps: tuple[Fraction, ...] = (Fraction(1, 2),)
+    ps: tuple[Fraction, ...] = (_HALF,)
     """Ascending."""
     listed: bool = False
+    """Whether the answer is a list, be it of one."""
+    in_values: bool = False
+    """Whether an interval in values is asked for."""
 
     @property
     def label(self) -> str:
-        if self.ps == (Fraction(1, 2),):
-            return f"median of {self.column}"
+        if self.ps == (_HALF,):
+            return f"median of {self.column}{self.of_rows}"
         ps = ", ".join(number_text(p) for p in self.ps)
-        return f"quantile{'s' * (len(self.ps) > 1)} {ps} of {self.column}"
+        return f"quantile{'s' * (len(self.ps) > 1)} {ps} of {self.column}{self.of_rows}"
 
     def under(self, relation: Relation, about_members: bool = False) -> Quantiles:
         return QuantileTarget(self, relation, about_members)
 
     def describe(self) -> dict[str, Any]:
         ps = [number_text(p) for p in self.ps]
-        return {**super().describe(), "p": ps if self.listed else ps[0]}
+        interval = {"interval": IN_VALUES} if self.in_values else {}
+        return {**super().describe(), "p": ps if self.listed else ps[0], **interval}
 
 
 @dataclass(frozen=True)
-class Extreme(Order):
-    """The smallest or the largest value."""
-
-    @property
-    def rows_come_to(self) -> str:
-        return f"and counts with their {'smallest' if self.statistic == 'min' else 'largest'} value"
-
-    def under(self, relation: Relation, about_members: bool = False) -> Extremes:
-        return ExtremeTarget(self, relation, about_members)
-
-
-@dataclass(frozen=True)
-class Min(Extreme):
-    """The smallest value."""
-
-    statistic = "min"
-    per_person: ClassVar[PerPerson] = "min"
-
-
-@dataclass(frozen=True)
-class Max(Extreme):
-    """The largest value."""
-
-    statistic = "max"
-    per_person: ClassVar[PerPerson] = "max"
-
-
-@dataclass(frozen=True)
-class OrderTarget(Ranks):
-    """Of everyone, of the people who are there, or of the members of a private part."""
-
-    query: Any
-
-    @property
-    def points(self) -> int:
-        points: int = self.query.points
-        return points
-
-    def middle(self, people: int) -> Answer:
-        return self.finish([Fraction(self.query.cells // 2)] * self.outputs, people)
-
-    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
-        """A point of the grid. An average of points is moved to the nearest one."""
-        point: Answer = self.query.point(self.query.low + self.query.step * round(released[0]))
-        return point
-
-    def about_size(self, is_free: bool) -> list[str]:
-        """What is spent on how many there are, and what that is good for."""
-        if not self.tells_size:
-            return []
-        spent = (
-            "it is released with noise as well, within the same charge"
-            if is_free
-            else "a tenth of everyone's charge is spent on it"
-        )
-        return [
-            f"how many it is about is private; {spent}, so that the interval holds for any number of people "
-            "of any levels, if these do not go with their values"
-        ]
-
-
-@dataclass(frozen=True)
-class QuantileTarget(OrderTarget, Quantiles):
+class QuantileTarget(RankTarget, Quantiles):
     """Quantiles, each with its part of the charge."""
 
     query: Quantile
@@ -227,64 +75,59 @@ class QuantileTarget(OrderTarget, Quantiles):
         return len(self.ps)
 
     @property
+    def in_values(self) -> bool:
+        return self.query.in_values
+
+    @property
+    def _spending(self) -> Spending:
+        return spending(self.ps, self.relation, self.tells_size, self.draws)
+
+    @property
     def variance(self) -> float:
-        return float(builtins.sum(p * (1 - p) for p in self.ps))
+        return float(sum(p * (1 - p) for p in self.ps))
 
     @property
     def noise_variance(self) -> float:
-        return spending(self.ps, self.relation, self.tells_size).variance
+        return self._spending.variance
 
     @property
     def max_variance(self) -> float:
-        return float(builtins.max(p * (1 - p) for p in self.ps))
+        return float(max(p * (1 - p) for p in self.ps))
 
     @property
     def midpoint_error(self) -> float:
-        return _OF_NO_USE * float(builtins.sum(builtins.max(p, 1 - p) ** 2 for p in self.ps))
+        return MIDPOINT_FACTOR * float(sum(max(p, 1 - p) ** 2 for p in self.ps))
 
     def possible(self, people: int) -> Interval:
         everywhere = (0.0, 100.0)
         return [everywhere] * self.outputs if self.listed else everywhere
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
-        ordered = sorted(released[: self.outputs])  # quantiles never cross
-        points = [self.query.point(self.query.low + self.query.step * round(k)) for k in ordered]
+        points = [self.point(cell) for cell in sorted(released[: self.outputs])]  # quantiles never cross
         return points if self.listed else points[0]
 
+    def interval_in_values(self, between: Sequence[tuple[Fraction | None, Fraction | None]]) -> Any:
+        last = Fraction(self.query.cells)
+        ends = [
+            (self.point(Fraction(0) if low is None else low), self.point(last if high is None else high))
+            for low, high in between
+        ]
+        return ends if self.listed else ends[0]
+
     def assumptions(self) -> list[str]:
-        is_free = self.relation.people_are_public and self.noise_variance == 8.0 * self.outputs**3
+        is_whole = all(scale == 2 * self.draws * self.outputs for scale in self._spending.choices)
+        size = self.about_size(is_free=self.relation.people_are_public and is_whole)
         split = f"each of the {self.outputs} quantiles has its part of everyone's charge"
-        return [*super().assumptions(), *self.about_size(is_free), *([split] if self.outputs > 1 else [])]
-
-
-@dataclass(frozen=True)
-class ExtremeTarget(OrderTarget, Extremes):
-    """Min or max, as the quantile so far out that an answer beyond all people is unlikely.
-
-    Which quantile that is depends on the charges.
-    """
-
-    @property
-    def is_largest(self) -> bool:
-        return isinstance(self.query, Max)
-
-    @property
-    def variance(self) -> float:
-        return 0.25  # before the quantile is known
-
-    @property
-    def noise_variance(self) -> float:
-        return 8 / float(1 - SIZE_PART) ** 2 if self.tells_size else 8.0
-
-    @property
-    def midpoint_error(self) -> float:
-        return _OF_NO_USE
-
-    def possible(self, people: int) -> Interval:
-        return 0.0, 100.0
-
-    def assumptions(self) -> list[str]:
-        return [*super().assumptions(), *self.about_size(False)]
+        values = (
+            "for an interval in values two more points are drawn for each quantile, one on either side; "
+            "each of the three has a third of its charge"
+        )
+        return [
+            *super().assumptions(),
+            *size,
+            *([split] if self.outputs > 1 else []),
+            *([values] if self.in_values else []),
+        ]
 
 
 def quantile(
@@ -292,15 +135,17 @@ def quantile(
     p: float | Iterable[float],
     bounds: Any,
     step: Any = None,
-    missing: Any = "middle",
+    missing: Any = "exclude",
     *,
     where: str | None = None,
     by: str | None = None,
     keys: Iterable[Any] | None = None,
     membership: str = "private",
+    at_most: int = 1,
+    per_person: str | None = None,
+    interval: str | None = None,
 ) -> Query:
-    """The value that a fraction p of the people lie below; several p at once share the budget and never
-    cross.
+    """The value that a fraction p of the people lie below; several p share the budget and never cross.
 
     Args:
         column: a column of numbers, dates or timestamps.
@@ -308,8 +153,11 @@ def quantile(
         bounds: (low, high), public: two numbers, two dates or two timestamps. Values outside count as the
             nearer bound.
         step: the distance of the points that can be answered; by default a 65,536th of the width, or a day.
-        missing: what NULL and NaN count as: "middle" of the bounds, a value, or "exclude".
-        where, by, keys, membership: of whom: see `accord.mean`.
+        missing: what becomes of missing values: see `accord.mean`.
+        where, by, keys, membership, at_most: of whom: see `accord.mean`.
+        per_person: what a person's rows come to, where they have several: see `accord.mean`.
+        interval: "values" for an interval in values besides the one in percentiles. Two thirds of the charge
+            are spent on it.
 
     >>> quantile("income", [0.5, 0.9], bounds=(0, 200_000)).label
     'quantiles 0.5, 0.9 of income'
@@ -317,96 +165,66 @@ def quantile(
     if getattr(p, "ndim", 1) == 0:
         p = p.item()  # type: ignore[union-attr]
     listed = isinstance(p, Iterable) and not isinstance(p, str)
-    ps = sorted(_fraction(x) for x in (p if listed else [p]))  # type: ignore[union-attr]
+    ps = tuple(sorted(_fraction(x) for x in (p if listed else [p])))  # type: ignore[union-attr]
     for x in ps:
         if x in (0, 1):
-            raise QueryError(
-                f"p={number_text(x)} is the {'smallest' if x == 0 else 'largest'} value. Ask for "
-                f"accord.{'min' if x == 0 else 'max'}."
-            )
+            end, statistic = ("smallest", "min") if x == 0 else ("largest", "max")
+            raise QueryError(f"p={number_text(x)} is the {end} value. Ask for accord.{statistic}.")
         if not 0 < x < 1 or (x * _FINEST).denominator != 1:
             raise QueryError(
-                f"p={number_text(x)} is not a fraction of the people. Give a number between 0 and 1, with at "
-                "most six decimals."
+                f"p={number_text(x)} is not a fraction of the people. "
+                "Give a number between 0 and 1, with at most six decimals."
             )
     if not ps or len(set(ps)) < len(ps):
         raise QueryError(f"p= has {len(ps)} entries. Give at least one, each once.")
-    asked = Quantile(
-        **on_grid("quantile", column, bounds, step, missing, POINTS, MOST_POINTS), ps=tuple(ps), listed=listed
+    in_values = _asks_for_values(interval)
+    query = on_grid(
+        Quantile, column, bounds, step, missing, per_person, ps=ps, listed=listed, in_values=in_values
     )
-    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
+    return part_of(query, where, by, keys, membership, at_most)
 
 
 def _fraction(p: Any) -> Fraction:
-    """p by its decimal value; what floating-point arithmetic adds after the millionths (0.1 + 0.2) is not
-    meant.
-    """
-    asked = exact(p, "p")
-    near = Fraction(round(asked * _FINEST), _FINEST)
-    return near if 0 < near < 1 and abs(asked - near) < _ARITHMETIC else asked
+    """p by its decimal value, without what arithmetic adds after the millionths: 0.1 + 0.2 means 0.3."""
+    number = exact(p, "p")
+    near = Fraction(round(number * _FINEST), _FINEST)
+    return near if 0 < near < 1 and abs(number - near) < _ARITHMETIC else number
 
 
+def _asks_for_values(interval: Any) -> bool:
+    if interval not in (None, IN_VALUES):
+        raise QueryError(
+            f"interval={interval!r} is not offered. A quantile has an interval in percentiles; "
+            f"interval={IN_VALUES!r} asks for one in values as well."
+        )
+    return interval is not None
+
+
+@asked_by_group
 def median(
     column: str,
-    bounds: Any,
+    bounds: tuple[Value, Value],
     step: Any = None,
-    missing: Any = "middle",
+    missing: Any = "exclude",
     *,
     where: str | None = None,
     by: str | None = None,
     keys: Iterable[Any] | None = None,
     membership: str = "private",
-) -> Query:
+    at_most: int = 1,
+    per_person: str | None = None,
+    interval: str | None = None,
+) -> Query[Value]:
     """The value in the middle of the people: `quantile` at 0.5.
 
     >>> median("income", bounds=(0, 200_000)).unit
     'percentile points'
     """
-    half: Any = Fraction(1, 2)
-    return quantile(column, half, bounds, step, missing, where=where, by=by, keys=keys, membership=membership)
+    in_values = _asks_for_values(interval)
+    query = on_grid(Quantile, column, bounds, step, missing, per_person, in_values=in_values)
+    return part_of(query, where, by, keys, membership, at_most)
 
 
-def min(
-    column: str,
-    bounds: Any,
-    step: Any = None,
-    missing: Any = "middle",
-    *,
-    where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
-    membership: str = "private",
-) -> Query:
-    """The smallest value, or rather one that few people lie below. See `quantile`.
-
-    >>> min("age", bounds=(0, 120), step=1).points
-    121
-    """
-    asked = Min(**on_grid("min", column, bounds, step, missing, POINTS, MOST_POINTS))
-    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
-
-
-def max(
-    column: str,
-    bounds: Any,
-    step: Any = None,
-    missing: Any = "middle",
-    *,
-    where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
-    membership: str = "private",
-) -> Query:
-    """The largest value, or rather one that few people lie above. See `quantile`.
-
-    >>> max("age", bounds=(0, 120), step=1).label
-    'max of age'
-    """
-    asked = Max(**on_grid("max", column, bounds, step, missing, POINTS, MOST_POINTS))
-    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
-
-
-QUANTILE = Statistic("quantile", quantile, Quantiles, ("column", "p", "bounds", "step", "missing"))
-MEDIAN = Statistic("median", median, Quantiles, ("column", "bounds", "step", "missing"), listed=False)
-MIN = Statistic("min", min, Extremes, ("column", "bounds", "step", "missing"))
-MAX = Statistic("max", max, Extremes, ("column", "bounds", "step", "missing"))
+_OPTIONS = ("column", "bounds", "step", "missing", "per_person", "interval")
+QUANTILE = Statistic("quantile", quantile, Quantiles, (*_OPTIONS, "p"))
+MEDIAN = Statistic("median", median, Quantiles, _OPTIONS, is_alias=True)

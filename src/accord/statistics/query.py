@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from accord.errors import QueryError
 
 if TYPE_CHECKING:
+    import typing_extensions
+
     from accord.relation import Relation
     from accord.statistics.encoding import Encoding
     from accord.statistics.regression import Coefficients
@@ -21,10 +24,17 @@ Point: TypeAlias = float | date
 Answer: TypeAlias = "Point | list[Point] | dict[Any, float] | Coefficients | list[dict[str, Any]]"
 Ends: TypeAlias = tuple[float, float]
 Interval: TypeAlias = Ends | list[Ends] | dict[Any, Ends]
+if TYPE_CHECKING:
+    A = typing_extensions.TypeVar("A", covariant=True, default=Any)
+else:
+    A = TypeVar("A", covariant=True)
+"""What an answer is, for type checkers: `Query[float]` is planned as a `Plan[float]`, and so on."""
+Value = TypeVar("Value", float, date, datetime)
+"""What bounds are given as, and an answer between them is."""
 
 
 @dataclass(frozen=True)
-class Query(ABC):
+class Query(ABC, Generic[A]):
     """A question, with its public bounds. Make one with `accord.mean` and its siblings."""
 
     statistic: ClassVar[str]
@@ -58,6 +68,31 @@ class Query(ABC):
     def rows_come_to(self) -> str:
         """What becomes of a person's rows, in words that follow "a person is whoever has the same id, "."""
 
+    @property
+    def chosen(self) -> str:
+        """In which category or group somebody is whose rows are of several, in words; empty: there are none.
+
+        They follow the label, where a table says whose rows are whose.
+        """
+        return ""
+
+    @property
+    def needs_rows(self) -> str:
+        """The argument that has a meaning only where people have several rows; empty: there is none."""
+        return ""
+
+    @property
+    def excludes_missing(self) -> bool:
+        """Whether it is about people who have a value alone: who does is private, like a part of them."""
+        return False
+
+    def with_all_values(self, columns: Collection[str] | None = None) -> Query | None:
+        """The same question where no value is missing, as declared; None: that would change nothing.
+
+        `columns`: of these columns alone that is known.
+        """
+        return None
+
     compared: ClassVar[tuple[str, str]] = ("share", "shares")
     """What κ compares between levels: one and several of them."""
 
@@ -65,9 +100,8 @@ class Query(ABC):
         """What κ says, in a sentence."""
         one, several = self.compared
         return (
-            f"κ = {kappa:.3f}: if the {several} of any two levels differ by at most D, the {one} behind this "
-            "answer is off by "
-            "at most κ·D beyond the interval."
+            f"κ = {kappa:.3f}: if the {several} of any two levels differ by at most D, "
+            f"the {one} behind this answer is off by at most κ·D beyond the interval."
         )
 
     @abstractmethod
@@ -75,8 +109,7 @@ class Query(ABC):
         """What a mechanism answers under a relation; None: there is no such form.
 
         `about_members`: of the members of one private part, while everyone stays. Only under replace, where
-            some
-        statistics have an answer that is better than one that proves add-remove at half the charge.
+        some statistics have an answer that is better than one that proves add-remove at half the charge.
         """
 
 
@@ -96,13 +129,6 @@ def number_text(x: Fraction) -> str:
     ('200000', '0.125')
     """
     return str(x.numerator) if x.denominator == 1 else repr(float(x))
-
-
-def between(low: Answer, high: Answer) -> Interval:
-    if isinstance(low, dict) and isinstance(high, dict):
-        return {cell: (low[cell], high[cell]) for cell in low}
-    assert isinstance(low, float) and isinstance(high, float)
-    return low, high
 
 
 def column_name(name: Any) -> str:

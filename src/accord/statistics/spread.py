@@ -24,7 +24,7 @@ class Spread:
         """How far the answer is off at most, but for a probability of alpha.
 
         `factor`: how many times the noise is as predicted, because so many times fewer people are there. Of
-        more people the sampling error falls by the square root alone.
+        more people (a factor below 1) the sampling error falls by the square root alone.
         """
         sampling, laplace = max(factor, sqrt(factor)) * self.sampling, factor * self.laplace
         half = half_width(sampling, laplace, alpha)
@@ -62,13 +62,12 @@ def tail(h: float, s: float, b: float) -> float:
     if b == 0 or isinf(s / b):
         return normal
     v = s / b
-    right = (
-        exp(v * (v / 2 - u)) * erfc((v - u) / sqrt(2)) / 2
-        if u >= v
-        else exp(-u * u / 2) * _erfcx((v - u) / sqrt(2)) / 2
-    )
-    left = exp(-u * u / 2) * _erfcx((u + v) / sqrt(2)) / 2
-    return normal + right - left
+    if u >= v:
+        outer = exp(v * (v / 2 - u)) * erfc((v - u) / sqrt(2)) / 2
+    else:
+        outer = exp(-u * u / 2) * _erfcx((v - u) / sqrt(2)) / 2
+    inner = exp(-u * u / 2) * _erfcx((u + v) / sqrt(2)) / 2
+    return normal + outer - inner
 
 
 def _erfcx(z: float) -> float:

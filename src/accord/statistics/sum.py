@@ -1,12 +1,15 @@
 """The sum of a column of numbers, and how many rows people have.
 
-Under replace  the public number of people times their mean.
-Under add-remove  two sums, of q and of span − q (see mean.py), of which high·Σq + low·Σ(span − q) is the sum:
-           somebody who is not there adds 0.
-Of members of a private part, under replace, everyone stays: who is outside adds 0, whatever the bounds. A
-           member adds low + q·step for the cell q of their value. That is a whole number of `quantum`s, and
-           so is 0; integers are counted from the lower end of all that one person may add, 0 included. So the
-           declared bounds stay what they are, and an engine sees the declared grid alone.
+With q = 0 … span for the cell of a person's value, and c for their charge:
+
+Under replace     the public number of people times their mean: Σc·q. One person moves it by at most c·span.
+Under add-remove  two sums, Σc·q and Σc·(span − q), of which high·Σq + low·Σ(span − q), over span, is the sum.
+                  One person adds c·span in all, and somebody who is not there 0.
+Of members        of a private part, under replace, everyone stays, and who is outside adds 0, whatever the
+                  bounds. A member adds low + q·step. Both are whole numbers of `quantum`s, counted from the
+                  lower end of all that one person may add, 0 included: one person moves their sum by at most
+                  c times the distance of these ends. So the declared bounds stay what they are, and an engine
+                  sees the declared grid alone.
 """
 
 from __future__ import annotations
@@ -16,19 +19,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import gcd
-from typing import Any, ClassVar
+from typing import Any
 
 from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
-from accord.statistics.grid import excluded, on_grid
-from accord.statistics.groups import part_of
-from accord.statistics.mean import CELLS, Mean, MeanTarget, of_numbers
+from accord.statistics.grid import on_grid
+from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.mean import Mean, MeanTarget, with_std
 from accord.statistics.query import Answer, Interval, Query, number_text
-from accord.statistics.record import Statistic
+from accord.statistics.statistic import Option, Statistic
 from accord.statistics.target import Form, Total
 
-MOST_ROWS = 10**9
+_MOST_ROWS = 10**9
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,10 @@ class Sum(Mean):
     """A sum of values within bounds."""
 
     statistic = "sum"
-    per_person: ClassVar[PerPerson] = "sum"
+    per_person: PerPerson = "sum"
 
-    @property
-    def rows_come_to(self) -> str:
-        return "and counts with the sum of their rows"
+    def about_missing(self) -> str:
+        return "a missing value counts as 0" if self.excludes_missing else super().about_missing()
 
     def under(self, relation: Relation, about_members: bool = False) -> Total:
         if about_members:
@@ -54,7 +56,7 @@ class Rows(Sum):
 
     statistic = "rows"
     compared = ("mean number of rows", "mean numbers of rows")
-    per_person: ClassVar[PerPerson] = "rows"
+    per_person: PerPerson = "rows"
 
     @property
     def label(self) -> str:
@@ -128,14 +130,12 @@ class PresentSum(SumTarget):
         return float(max(self.query.low**2, self.query.high**2))
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
-        above, below = released  # Σq and Σ(span − q), as means over the roster
+        above, below = released  # Σc·q and Σc·(span − q), as means over the roster
         return float(people * (above * self.query.high + below * self.query.low) / self.query.cells)
 
     def assumptions(self) -> list[str]:
-        told = super().assumptions()
-        return (
-            told if isinstance(self.query, Rows) else [told[0], *told[2:]]
-        )  # a std is about those who are there
+        bounds, *others = super().assumptions()
+        return [bounds, *others[1:]]  # without a std, which is about those who are there
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,8 @@ class MembersSum(SumTarget):
     def quantum(self) -> Fraction:
         """The largest number of which both `low` and `step` are whole multiples."""
         low, step = abs(self.query.low), self.query.step
-        return Fraction(
-            gcd(low.numerator * step.denominator, step.numerator * low.denominator),
-            low.denominator * step.denominator,
-        )
+        common = gcd(low.numerator * step.denominator, step.numerator * low.denominator)
+        return Fraction(common, low.denominator * step.denominator)
 
     @property
     def width(self) -> float:
@@ -163,13 +161,9 @@ class MembersSum(SumTarget):
     @property
     def forms(self) -> tuple[Form, ...]:
         bottom, _ = self.ends
-        return (
-            Form(
-                constant=int((self.query.low - bottom) / self.quantum),
-                first=int(self.query.step / self.quantum),
-                outside=int(-bottom / self.quantum),
-            ),
-        )
+        member = int((self.query.low - bottom) / self.quantum)
+        outside = int(-bottom / self.quantum)
+        return (Form(constant=member, first=int(self.query.step / self.quantum), outside=outside),)
 
     @property
     def sensitivity(self) -> int:
@@ -182,9 +176,8 @@ class MembersSum(SumTarget):
 
     @property
     def variance(self) -> float:
-        return (
-            self.width / 2
-        ) ** 2  # a declared std is about members; who is outside adds 0, which may lie far away
+        # a declared std is about members; who is outside adds 0, which may lie far away
+        return (self.width / 2) ** 2
 
     @property
     def noise_variance(self) -> float:
@@ -197,29 +190,38 @@ class MembersSum(SumTarget):
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         return float(people * (self.ends[0] + self.quantum * released[0]))
 
+    def assumptions(self) -> list[str]:
+        if isinstance(self.query, Rows):
+            return super().assumptions()
+        bounds, _, *others = super().assumptions()
+        spread = "the standard deviation of what people add is taken to be the largest possible"
+        return [bounds, f"{spread}, {self.width / 2:g}", *others]
 
+
+@asked_by_group
 def sum(
     column: str,
     bounds: tuple[float, float],
     std: float | None = None,
     step: float | None = None,
-    missing: str | float = "middle",
+    missing: str | float = "exclude",
     *,
     where: str | None = None,
     by: str | None = None,
     keys: Iterable[Any] | None = None,
     membership: str = "private",
-) -> Query:
-    """The sum of a column over all people who have not opted out: their public number times their mean. See
-    `mean`.
+    at_most: int = 1,
+) -> Query[float]:
+    """The sum of a column over all people who have not opted out. A missing value counts as 0. See `mean`.
 
     >>> sum("income", bounds=(0, 200_000)).unit
     'value'
     """
-    asked = Sum(**of_numbers("sum", column, bounds, std, step, missing))
-    return part_of(asked, where, by, keys, membership, excluded(asked, missing))
+    query = with_std(on_grid(Sum, column, bounds, step, missing), std)
+    return part_of(query, where, by, keys, membership, at_most)
 
 
+@asked_by_group
 def rows(
     max: int,
     *,
@@ -227,25 +229,34 @@ def rows(
     by: str | None = None,
     keys: Iterable[Any] | None = None,
     membership: str = "private",
-) -> Query:
+    at_most: int = 1,
+) -> Query[float]:
     """How many rows all people who have not opted out have together: visits, orders, claims.
 
     For tables that say who a row is of (`user=`).
 
     Args:
         max: the most that one person counts for, public.
-        where, by, keys, membership: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most: of whom: see `accord.mean`.
 
     >>> rows(max=50).label
     'number of rows'
     """
-    if isinstance(max, bool) or not isinstance(max, int) or not 1 <= max <= MOST_ROWS:
+    if isinstance(max, bool) or not isinstance(max, int) or not 1 <= max <= _MOST_ROWS:
         raise QueryError(
-            f"max={max!r} is not a number of rows. Give the most that one person counts for, from 1 to "
-            f"{MOST_ROWS}."
+            f"max={max!r} is not a number of rows. "
+            f"Give the most that one person counts for, from 1 to {_MOST_ROWS}."
         )
-    return part_of(Rows(**on_grid("rows", "rows", (0, max), 1, 0, CELLS)), where, by, keys, membership)
+    query = on_grid(Rows, "rows", (0, max), step=1, missing=0)
+    return part_of(query, where, by, keys, membership, at_most)
 
 
 SUM = Statistic("sum", sum, Total, ("column", "bounds", "std", "step", "missing"))
-ROWS = Statistic("rows", rows, Total, ("max",))
+MOST = Option(
+    "max",
+    int,
+    "N",
+    "Of rows: the most that one person counts for.",
+    needed="rows needs --max, the most that one person counts for.",
+)
+ROWS = Statistic("rows", rows, Total, ("max",), own_options=(MOST,))

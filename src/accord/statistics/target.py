@@ -1,15 +1,12 @@
-"""Target: what a mechanism answers. A statistic under a relation, as sums of whole numbers or as points of a
-grid.
+"""Target: what a mechanism answers, a statistic under a relation: sums of whole numbers, or points of a grid.
 
 What a plan needs of any of them, to predict errors:
 
     outputs         how many numbers are released
-    variance        σ² of one person, summed over the outputs, in the answer's units: from `std`, else the
-                    worst case
+    variance        σ² of one person, summed over the outputs, in the answer's units: from `std`, or the worst
     noise_variance  variance of the noise at charge 1, summed over the outputs, in the answer's units
     max_variance    the largest variance that one output can have
-    factor          what an error on the scale of `variance` is multiplied by to become one of the answer, for
-                    n people
+    factor          what an error on the scale of `variance` is multiplied by to become one of the answer
     midpoint_error  mean squared error of `middle` at worst, summed over the outputs
 """
 
@@ -79,9 +76,7 @@ class Target(ABC):
         return False
 
     def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        """By what an error is multiplied once it is known, roughly, how many are there; None: too few to tell
-        anything.
-        """
+        """By what an error is multiplied once it is known, roughly, how many are there: see `factor_for`."""
         return 1.0
 
     @property
@@ -96,8 +91,8 @@ class Target(ABC):
 
     def assumptions(self) -> list[str]:
         """What the user declared as public knowledge, as far as this target uses it."""
-        told: list[str] = self.query.assumptions()
-        return told
+        assumptions: list[str] = self.query.assumptions()
+        return assumptions
 
     @abstractmethod
     def middle(self, people: int) -> Answer:
@@ -109,9 +104,15 @@ class Target(ABC):
 
     @abstractmethod
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
-        """From what a mechanism released (means of integers, or points of the grid) to the answer; exact
-        until the last step.
+        """The answer, from what a mechanism released: means of integers, or points of the grid.
+
+        Exact until the last step.
         """
+
+
+def factor_for(present: float) -> float | None:
+    """By what an error is multiplied where only this share of all is present; None: too few to tell."""
+    return 1 / present if present > 0.01 else None
 
 
 # ---- sums --------------------------------------------------------------------------------------------------
@@ -119,15 +120,13 @@ class Target(ABC):
 
 @dataclass(frozen=True)
 class Form:
-    """The whole number that one person adds to a sum, from their cell q: constant + first·q + second·q², or
-    `outside`.
-    """
+    """What one person adds to a sum, from their cell q: the whole number constant + first·q + second·q²."""
 
     constant: int = 0
     first: int = 0
     second: int = 0
     outside: int = 0
-    """Of somebody whom the question is not about."""
+    """What somebody adds whom the question is not about."""
 
     def at(self, cells: Any) -> Any:
         """Of people at these cells."""
@@ -168,9 +167,7 @@ class Additive(Target):
         return False
 
     def sums(self, columns: Sequence[int], everyone: int) -> list[int]:
-        """The sums, from the columns of a Summary (or weighted sums of them) and the number (weight) of
-        everyone.
-        """
+        """The sums, from the columns of a Summary and the number of everyone; or from weighted ones."""
         return [form.total(everyone, *columns) for form in self.forms]
 
     def factor(self, people: int) -> float:
@@ -187,8 +184,8 @@ class Additive(Target):
     ) -> Interval:
         """Where the answer about these people lies, but for a probability of alpha.
 
-        `factor`: how many times the error is as predicted; `shift`: what the answer leaves out lies between
-            these.
+        `factor`: how many times the error is as predicted.
+        `shift`: what the answer leaves out lies between these two.
         """
         half = spread.half_width(alpha, factor)
         below, above = shift[0] - half, shift[1] + half
@@ -197,20 +194,21 @@ class Additive(Target):
         assert isinstance(value, float)
         return value + below, value + above
 
-    # ---- of people who are kept at random (mechanisms/sample.py): under add-remove, divided by their expecte
+    # ---- of people who are kept at random (mechanisms/sample.py) -------------------------------------------
+    # Who is kept is private: these sums are for add-remove, whatever the relation, and are divided by the
+    # number of people that is expected.
 
     @property
     def kept_forms(self) -> tuple[Form, ...]:
-        """What one person who is kept adds to each sum; under replace a single sum is counted from its
-        middle.
+        """What one person who is kept adds to each sum.
+
+        Under replace a single sum is counted from its middle. Twice as much is added, to have whole numbers.
         """
         if not self.relation.people_are_public or len(self.forms) != 1:
             return self.forms
         (form,) = self.forms
         middle = self.sensitivity
-        return (
-            Form(2 * form.constant - middle, 2 * form.first, 2 * form.second, 2 * form.outside - middle),
-        )  # twice as much, because that is a whole number
+        return (Form(2 * form.constant - middle, 2 * form.first, 2 * form.second, 2 * form.outside - middle),)
 
     @property
     def outside_matters(self) -> bool:
@@ -223,18 +221,15 @@ class Additive(Target):
         return self.sensitivity
 
     def kept_sums(self, cells: Any, people: Any, count: int) -> list[int]:
-        """The sums of `kept_forms`, of so many people at each of these cells; `count`: of who is outside."""
+        """The sums of `kept_forms`, of so many people at each of these cells; outside is at `count`."""
         return [int((self._kept_at(form, cells, people, count) * people).sum()) for form in self.kept_forms]
 
     def _kept_at(self, form: Form, cells: Any, people: Any, count: int) -> Any:
         """What a person at each of these cells adds, as 64-bit integers if the sum fits."""
         rough = np.abs(np.where(cells == count, form.outside, form.at(cells.astype(np.float64))))
-        exact = (
-            cells
-            if float(rough @ people) < 2.0**62 and rough.max(initial=0) < 2.0**62
-            else cells.astype(object)
-        )
-        return np.where(cells == count, form.outside, form.at(exact))
+        if float(rough @ people) >= 2.0**62 or rough.max(initial=0) >= 2.0**62:
+            cells = cells.astype(object)
+        return np.where(cells == count, form.outside, form.at(cells))
 
     def from_kept(self, means: Sequence[Fraction]) -> list[Fraction]:
         """From the means of `kept_forms` to those of `forms`."""
@@ -248,9 +243,7 @@ class Additive(Target):
 
     @property
     def kept_square(self) -> float:
-        """The largest mean square of what one person who is kept adds: what leaving people out at random
-        makes of the error.
-        """
+        """The largest mean square of what one person who is kept adds: the error of leaving people out."""
         return self.midpoint_error
 
 
@@ -288,6 +281,11 @@ class Cells(Additive):
     """People in each of several cells."""
 
     @property
+    def cells_each(self) -> int:
+        """In how many cells one person may be."""
+        return 1
+
+    @property
     def forms(self) -> tuple[Form, ...]:
         return ()
 
@@ -314,7 +312,7 @@ class Cells(Additive):
         return people
 
 
-# ---- points of a grid, products, and rows ------------------------------------------------------------------
+# ---- points of a grid, and products ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -329,6 +327,16 @@ class Ranks(Target):
     @property
     def tells_size(self) -> bool:
         return self.about_members or not self.relation.people_are_public
+
+    @property
+    def in_values(self) -> bool:
+        """Whether an interval in values is asked for (mechanisms/brackets.py)."""
+        return False
+
+    @property
+    def draws(self) -> int:
+        """How many points are drawn for each quantile: itself, and one on either side of it."""
+        return 3 if self.in_values else 1
 
     def factor(self, people: int) -> float:
         return 100
@@ -347,6 +355,10 @@ class Quantiles(Ranks):
     def listed(self) -> bool:
         """Whether the answer is a list, be it of one."""
 
+    @abstractmethod
+    def interval_in_values(self, between: Sequence[tuple[Fraction | None, Fraction | None]]) -> Any:
+        """From the points that each quantile lies between; None: the end of the bounds."""
+
 
 @dataclass(frozen=True)
 class Extremes(Ranks):
@@ -360,12 +372,3 @@ class Extremes(Ranks):
 @dataclass(frozen=True)
 class Products(Target):
     """Sums of products of coded columns, for a regression."""
-
-
-@dataclass(frozen=True)
-class Rows(Target):
-    """Rows, for somebody's own algorithm."""
-
-    @property
-    def assumes_presence(self) -> bool:
-        return False

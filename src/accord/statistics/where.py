@@ -1,8 +1,9 @@
 """The small grammar of `where=`: a condition on one row's own columns.
 
     condition   := condition OR condition | condition AND condition | NOT condition | ( condition ) | test
-    test        := column (= | <> | != | < | <= | > | >=) literal
+    test        := column (= | == | <> | != | < | <= | > | >=) literal
                  | column [NOT] IN ( literal, … ) | column IS [NOT] NULL
+                 | column                               (of true and false: the same as column = TRUE)
     column      := name | "any name"
     literal     := number | 'text' | TRUE | FALSE          (dates and timestamps are ISO text: '2026-01-31')
 
@@ -44,14 +45,10 @@ class IsNull:
 
 
 @dataclass(frozen=True)
-class HasValue:
-    """Whether a question finds a value in a column: of missing="exclude".
-
-    It cannot be written in `where=`.
-    """
+class IsTrue:
+    """A column by itself, which must be of true and false."""
 
     column: str
-    kind: Literal["number", "date", "timestamp"]
 
 
 @dataclass(frozen=True)
@@ -60,14 +57,14 @@ class Not:
 
 
 @dataclass(frozen=True)
-class Both:
+class Combined:
     """AND of all, or OR of all."""
 
     word: Literal["AND", "OR"]
     parts: tuple[Condition, ...]
 
 
-Condition: TypeAlias = Compare | In | IsNull | HasValue | Not | Both
+Condition: TypeAlias = Compare | In | IsNull | IsTrue | Not | Combined
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -75,10 +72,19 @@ _TOKEN = re.compile(
       | '(?P<text>(?:[^']|'')*)'
       | "(?P<quoted>(?:[^"]|"")+)"
       | (?P<word>[^\W\d]\w*)
-      | (?P<sign><=|>=|<>|!=|=|<|>|\(|\)|,)
+      | (?P<sign><=|>=|<>|!=|==|=|<|>|\(|\)|,)
     )""",
     re.VERBOSE,
 )
+_KEYWORDS = ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE")
+_NOT_OFFERED = {
+    "LIKE": "engines read patterns differently. Name the texts: {0} IN ('north', 'east'), or {0} = 'north'.",
+    "BETWEEN": "write both ends: {0} >= 30 AND {0} <= 40.",
+}
+_NOT_OFFERED["ILIKE"] = _NOT_OFFERED["LIKE"]
+"""Words of SQL that many will try, and what to write instead."""
+_OTHERWISE = {"==": "=", "!=": "<>"}
+"""Other ways to write an operator."""
 _LONGEST, _DEEPEST = 10_000, 50
 _NEXT = "Write tests such as \"age >= 30 AND region IN ('north', 'east')\"."
 
@@ -87,8 +93,8 @@ def parse(text: str) -> Condition:
     """The tree of a condition.
 
     >>> parse("age >= 30 AND NOT region IN ('north', 'east')")
-    Both(word='AND', parts=(Compare(column='age', operator='>=', value=30.0),
-                            Not(inner=In(column='region', values=('north', 'east')))))
+    Combined(word='AND', parts=(Compare(column='age', operator='>=', value=30.0),
+                                Not(inner=In(column='region', values=('north', 'east')))))
     """
     if not isinstance(text, str) or not text.strip():
         raise QueryError(f"where= is not a condition. {_NEXT}")
@@ -103,11 +109,11 @@ def parse(text: str) -> Condition:
 def columns(condition: Condition) -> Iterator[str]:
     """The columns that a condition reads."""
     match condition:
-        case Compare(column) | In(column) | IsNull(column) | HasValue(column):
+        case Compare(column) | In(column) | IsNull(column) | IsTrue(column):
             yield column
         case Not(inner):
             yield from columns(inner)
-        case Both(_, parts):
+        case Combined(_, parts):
             for part in parts:
                 yield from columns(part)
 
@@ -120,11 +126,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         if match is None or match.lastgroup is None:
             raise QueryError(f"where= cannot be read at {text[at : at + 20]!r}. {_NEXT}")
         kind, token = match.lastgroup, match[match.lastgroup]
-        if (
-            kind == "word"
-            and token.isascii()
-            and token.upper() in ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE")
-        ):
+        if kind == "word" and token.isascii() and token.upper() in _KEYWORDS:
             kind, token = "sign", token.upper()
         yield kind, token
         at = match.end()
@@ -157,8 +159,8 @@ class _Parser:
     def finish(self) -> None:
         if self.at < len(self.tokens):
             raise QueryError(
-                f"where= goes on at {self.peek()[1]!r} after a whole condition; join conditions by AND or "
-                f"OR. {_NEXT}"
+                f"where= goes on at {self.peek()[1]!r} after a whole condition; "
+                f"join conditions by AND or OR. {_NEXT}"
             )
 
     def any_of(self, depth: int) -> Condition:
@@ -169,7 +171,7 @@ class _Parser:
         parts = [part(depth)]
         while self.take(word):
             parts.append(part(depth))
-        return parts[0] if len(parts) == 1 else Both(word, tuple(parts))
+        return parts[0] if len(parts) == 1 else Combined(word, tuple(parts))
 
     def _negation(self, depth: int) -> Condition:
         if depth > _DEEPEST:
@@ -193,6 +195,7 @@ class _Parser:
             self.need("NULL")
             return Not(IsNull(column)) if negated else IsNull(column)
         negated = self.take("NOT")
+        self._refuse_words_of_sql(column)
         if negated or self.peek() == ("sign", "IN"):
             self.need("IN")
             self.need("(")
@@ -201,9 +204,16 @@ class _Parser:
                 values.append(self._literal())
             self.need(")")
             return Not(In(column, tuple(values))) if negated else In(column, tuple(values))
-        operator = self.need("=", "<>", "!=", "<", "<=", ">", ">=")
-        operator = "<>" if operator == "!=" else operator
-        return Compare(column, operator, self._literal())  # type: ignore[arg-type]
+        if self.peek() == ("end", "the end") or self.peek() in [("sign", x) for x in ("AND", "OR", ")")]:
+            return IsTrue(column)
+        operator = self.take("==") or self.need("=", "<>", "!=", "<", "<=", ">", ">=")
+        return Compare(column, _OTHERWISE.get(operator, operator), self._literal())  # type: ignore[arg-type]
+
+    def _refuse_words_of_sql(self, column: str) -> None:
+        kind, token = self.peek()
+        if kind == "word" and token.upper() in _NOT_OFFERED:
+            instead = _NOT_OFFERED[token.upper()].format(column)
+            raise QueryError(f"where= has {token}, which is not offered: {instead}")
 
     def _literal(self) -> Value:
         kind, token = self.peek()

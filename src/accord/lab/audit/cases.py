@@ -1,5 +1,6 @@
-"""What is audited: every statistic on tables so small that all of them can be tried, and on a few people of
-the bundled table.
+"""What is audited: every statistic on tiny tables, all of which can be tried, and on a few real people.
+
+The real people are the first of the bundled table.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import accord
 from accord.budget import level_text, to_micro
 from accord.errors import PlanError
 from accord.mechanisms import ALL
-from accord.mechanisms.sample import Sampled
+from accord.mechanisms.sample import SampleCalibration
 from accord.planning import Plan
 from accord.spec import Spec
 from accord.statistics import Query
@@ -60,8 +61,10 @@ class Statistic:
     ask: Callable[[Scale], Query]
     part: str = ""
     """"where" or "by", if it is about parts of the people."""
-    user: bool = False
+    needs_user: bool = False
     """Whether it needs to know whose rows are whose."""
+    is_several: bool = False
+    """Whether one person may be in several groups or cells."""
 
     @property
     def base(self) -> str:
@@ -69,8 +72,11 @@ class Statistic:
         return self.name.split(" ")[0]
 
 
-ASKED: dict[str, Callable[..., Query]] = {
+QUESTIONS: dict[str, Callable[..., Query]] = {
     "mean": lambda s, **of: accord.mean("x", s.bounds, step=s.step, **of),
+    "mean with all values": lambda s, **of: accord.mean(
+        "x", s.bounds, step=s.step, **{"missing": "none", **of}
+    ),
     "sum": lambda s, **of: accord.sum("x", s.bounds, step=s.step, **of),
     "sum above zero": lambda s, **of: accord.sum("x", (s.bounds[1] / 2, s.bounds[1]), step=s.step, **of),
     "variance": lambda s, **of: accord.variance("x", s.bounds, step=s.step, **of),
@@ -89,27 +95,50 @@ ASKED: dict[str, Callable[..., Query]] = {
         "x", ["g"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3]}, **of
     ),
 }
-_ODD: dict[str, Callable[..., Query]] = {
+_RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
+    "variance with all values": lambda s, **of: accord.variance(
+        "x", s.bounds, step=s.step, **{"missing": "none", **of}
+    ),
+    "median with all values": lambda s, **of: accord.median(
+        "x", s.bounds, step=s.step, **{"missing": "none", **of}
+    ),
+    "quantile with all values": lambda s, **of: accord.quantile(
+        "x", [0.25, 0.9], s.bounds, step=s.step, **{"missing": "none", **of}
+    ),
+    "min with all values": lambda s, **of: accord.min(
+        "x", s.bounds, step=s.step, **{"missing": "none", **of}
+    ),
+    "max with all values": lambda s, **of: accord.max(
+        "x", s.bounds, step=s.step, **{"missing": "none", **of}
+    ),
+    "regression with all values": lambda s, **of: accord.regression(
+        "x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
+    ),
     "sum below zero": lambda s, **of: accord.sum("x", (s.bounds[0], s.bounds[0] / 2), step=s.step / 2, **of),
+    "median in values": lambda s, **of: accord.median("x", s.bounds, step=s.step, interval="values", **of),
     "regression on two categories": lambda s, **of: accord.regression(
         "x", ["g", "m"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3], "m": [0, 1]}, **of
     ),
 }
 """The same statistics, asked so that other branches answer."""
+_UP_TO_TWO: dict[str, Any] = {"by": "g", "keys": [1, 2, 3], "at_most": 2}
+_IN_SEVERAL: dict[str, Callable[[Scale], Query]] = {
+    "histogram in up to two cells": lambda s: accord.histogram("g", categories=[3, 1, 2], at_most=2),
+    "count by up to two groups": lambda s: accord.count(**_UP_TO_TWO),
+    "mean by up to two groups": lambda s: accord.mean("x", s.bounds, step=s.step, **_UP_TO_TWO),
+}
+"""Of people who are in up to two of three groups or cells."""
 PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": {"by": "g", "keys": [1, 2]}}
 
 
-def _asked(ask: Callable[..., Query], of: dict[str, Any], scale: Scale) -> Query:
-    return ask(scale, **of)
-
-
 def _statistics() -> Iterator[Statistic]:
-    for name, ask in (ASKED | _ODD).items():
+    for name, ask in (QUESTIONS | _RARE_QUESTIONS).items():
         for part, of in PARTS.items():
             if name.startswith("regression on ") and part:
                 continue
-            whole = f"{name} {part}".strip()
-            yield Statistic(whole, partial(_asked, ask, of), part, name == "rows")
+            yield Statistic(f"{name} {part}".strip(), partial(ask, **of), part, name == "rows")
+    for name, ask in _IN_SEVERAL.items():
+        yield Statistic(name, ask, "by" if " by " in name else "", needs_user=True, is_several=True)
 
 
 STATISTICS: dict[str, Statistic] = {s.name: s for s in _statistics()}
@@ -119,10 +148,8 @@ STATISTICS: dict[str, Statistic] = {s.name: s for s in _statistics()}
 
 
 @dataclass(frozen=True)
-class People:
-    """Public things of a tiny table: everyone's level as it stands there, and the share of it that may be
-    spent.
-    """
+class Population:
+    """What is public about a tiny table: everyone's level as it stands there, and the share to be spent."""
 
     levels: tuple[str, ...]
     share: str = "1"
@@ -137,50 +164,80 @@ class People:
 
 
 _SHARE = "0.3700009"
-_THREE = (People(("0.1234569", "0.7", "2.5")), People(("0.3000017", "1.1", "inf"), _SHARE))
-_TWO = (People(("0.1234569", "2.5")), People(("0.3000017", "inf"), _SHARE))
-_GENEROUS = People(("700", "90000"))
+_THREE = (Population(("0.1234569", "0.7", "2.5")), Population(("0.3000017", "1.1", "inf"), _SHARE))
+_TWO = (Population(("0.1234569", "2.5")), Population(("0.3000017", "inf"), _SHARE))
+_GENEROUS = Population(("700", "90000"))
 """So that a regression's slopes are worth it."""
 
 
-def kinds(statistic: Statistic) -> list[Person]:
-    """Everyone whom a tiny table may have: values at and between the ends of the bounds, missing; in a group
-    or not; with several rows.
+def possible_people(statistic: Statistic) -> list[Person]:
+    """Everyone whom a tiny table may have.
+
+    Values at and between the ends of the bounds, missing; in a group or not; with several rows.
     """
-    of = statistic.part
-    values: list[tuple[float, float]]
+    part = statistic.part
+    if statistic.is_several:
+        # never two equally frequent groups of which one is left out: who is in which then depends on their id
+        groups = [(1,), (2, 2), (1, 2), (3, 1, 3), (2, 3, 3, 2, 1), (9,)]
+        if statistic.base != "mean":
+            return [tuple(Row(2, 0, g) for g in gs) for gs in groups]
+        in_one_without_value = (Row(nan, 0, 1), Row(2, 0, 2))
+        return [in_one_without_value, *(tuple(Row(x, 0, g) for g in gs) for gs in groups for x in (-1, 2))]
     if statistic.name == "regression on two categories":
         return [(Row(x, 0, g, m),) for x in (-1, 2) for g in (1, 2, 3) for m in (0, 1)]
+    values: list[tuple[float, float]]
     if statistic.base == "regression":
-        values = [(-1, -1), (2, 2), (-1, 2), *([] if of or statistic.name != "regression" else [(2, nan)])]
+        values = [(-1, -1), (2, 2), (-1, 2)]
+        if statistic.name == "regression":
+            values.append((2, nan))
     elif statistic.base in ("count", "rows"):
         values = [(-1, 0)]
     else:
-        values = [(x, 0) for x in ((-1, 2, nan) if of else (-1, 1, 2, nan))]
-    gs: Sequence[float] = (1, 2, 9) if of == "by" or statistic.name == "regression on a category" else (1,)
-    ms: Sequence[float] = (1, 0) if of == "where" else (1,)
+        values = [(x, 0) for x in ((-1, 2, nan) if part else (-1, 1, 2, nan))]
+    gs: Sequence[float] = (1, 2, 9) if part == "by" or statistic.name == "regression on a category" else (1,)
+    ms: Sequence[float] = (1, 0) if part == "where" else (1,)
     rows = [Row(x, z, g, m) for x, z in values for g in gs for m in ms]
-    return [(row,) * times for row in rows for times in ((1, 2, 3) if statistic.user else (1,))]
+    return [(row,) * times for row in rows for times in ((1, 2, 3) if statistic.needs_user else (1,))]
 
 
-def peoples(statistic: Statistic) -> tuple[People, ...]:
+def populations(statistic: Statistic) -> tuple[Population, ...]:
     """Whose levels tiny tables have."""
     if statistic.base == "regression":
         return (_TWO[0], _GENEROUS) if statistic.part else (*_TWO, _GENEROUS)
-    return _TWO if len(kinds(statistic)) > 4 else _THREE
+    return _TWO if len(possible_people(statistic)) > 4 else _THREE
 
 
-def opened(
+def open_table(
     people: Sequence[Person | None], levels: Sequence[float], user: bool, roster: Spec | None = None
 ) -> accord.Table:
-    """A table of these people; None: not there."""
-    return cut([people], levels, user, roster)(0)
+    """A table of these people, opened as anybody would; None: not there."""
+    return _open(_columns([people], levels), user, roster)
 
 
-def cut(
+def open_tables(
     tables: Iterable[Sequence[Person | None]], levels: Sequence[float], user: bool, roster: Spec | None
 ) -> Callable[[int], accord.Table]:
-    """Many tables of such people, kept as one by the engine."""
+    """Many tables of such people, by their number; the engine has them all in one, and each is a part."""
+    whole = _open(_columns(tables, levels), user, roster)
+
+    @cache
+    def table_number(k: int) -> accord.Table:
+        engine, levels = whole.reader.engine, whole.reader.levels
+        condition = f"{engine.dialect.column('which')} = {k}"
+        return accord.Table(
+            engine, levels, whole.user, whole.neighbors, whole.level_column, roster, condition
+        )
+
+    return table_number
+
+
+def _open(columns: dict[str, Any], user: bool, roster: Spec | None) -> accord.Table:
+    neighbors = "replace" if roster is None else "add-remove"
+    return accord.table(columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster)
+
+
+def _columns(tables: Iterable[Sequence[Person | None]], levels: Sequence[float]) -> dict[str, Any]:
+    """The rows of these people; of which table ("which"), whose ("id"), and their levels ("e")."""
     rows = [
         (table, row, k, number == k % len(person or ()))
         for table, people in enumerate(tables)
@@ -196,41 +253,23 @@ def cut(
         [levels[k] if strictest else 2 * levels[k] for _, _, k, strictest in rows], dtype=float
     )
     columns["which"] = np.array([table for table, _, _, _ in rows], dtype=np.int64)
-    neighbors = "replace" if roster is None else "add-remove"
-    whole = accord.table(
-        columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster
-    )
-
-    @cache
-    def one(k: int) -> accord.Table:
-        engine, levels = whole.reader.engine, whole.reader.levels
-        own = f"{engine.dialect.column('which')} = {k}"
-        return accord.Table(engine, levels, whole.user, neighbors, whole.level_column, roster, own)
-
-    return one
+    return columns
 
 
-def shown(people: Sequence[Person | None]) -> str:
+def people_text(people: Sequence[Person | None]) -> str:
     """Made-up people, in words."""
-    return "; ".join("nobody" if p is None else " and ".join(_row(row) for row in p) for p in people)
+    return "; ".join("nobody" if p is None else " and ".join(_row_text(row) for row in p) for p in people)
 
 
-def _row(row: Row) -> str:
-    told = [(name, v) for name, v in row._asdict().items() if Row._field_defaults.get(name) != v]
-    return ", ".join(f"{name} {'missing' if v != v else f'{v:g}'}" for name, v in told)
+def _row_text(row: Row) -> str:
+    values = [(name, v) for name, v in row._asdict().items() if Row._field_defaults.get(name) != v]
+    return ", ".join(f"{name} {'missing' if v != v else f'{v:g}'}" for name, v in values)
 
 
 # ---- plans -------------------------------------------------------------------------------------------------
 
 
-def plans(
-    spec: Spec,
-    query: Query,
-    share: str,
-    neighbors: str,
-    mechanisms: Sequence[str],
-    notes: tuple[str, ...] = (),
-) -> Iterator[Plan]:
+def plans(spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequence[str]) -> Iterator[Plan]:
     """By every mechanism that answers this, with every t that makes a difference."""
     for mechanism in ALL:
         if mechanism.name not in mechanisms:
@@ -240,46 +279,43 @@ def plans(
             ts = (None, *(level * float(share) for level in spec.levels if level < inf))
         elif mechanism.name == "sample":
             ts = (None, "max", "mean")
-        seen = []
+        notes = []
         for t in ts:
             try:
-                plan = accord.plan(
-                    spec, query, mechanism.name, float(share), t=t, neighbors=neighbors, notes=notes
-                )
+                plan = accord.plan(spec, query, mechanism.name, float(share), t=t, neighbors=neighbors)
             except PlanError:
                 continue
-            if plan.calibration.note not in seen:
-                seen.append(plan.calibration.note)
+            if plan.calibration.note not in notes:
+                notes.append(plan.calibration.note)
                 yield plan
 
 
-def keeping(plan: Plan) -> Sampled | None:
+def sampling_of(plan: Plan) -> SampleCalibration | None:
     """The calibration of a plan that keeps people at random; None: it reads them all, or none."""
-    return plan.calibration if isinstance(plan.calibration, Sampled) else None
+    return plan.calibration if isinstance(plan.calibration, SampleCalibration) else None
 
 
-def chances(plan: Plan) -> dict[int, int]:
-    """{level: with which chance somebody of it is kept}, in millionths and in 2⁻⁶³; empty if nobody is left
-    to chance.
-    """
-    sampled = keeping(plan)
+def keep_chances(plan: Plan) -> dict[int, int]:
+    """{level in millionths: the chance in 2⁻⁶³ that somebody of it is kept}; empty if nobody is sampled."""
+    sampled = sampling_of(plan)
     return {} if sampled is None else dict(zip(plan.spec.micro.tolist(), sampled.keep.tolist(), strict=True))
 
 
-def charged(plan: Plan, levels: Sequence[str]) -> dict[str, Fraction | float]:
+def published_charges(plan: Plan, levels: Sequence[str]) -> dict[str, Fraction | float]:
     """For every level as it stands in a table, the charge that is published; who opted out is not listed."""
     listed = {entry["level"]: entry["charge"] for entry in plan.describe()["charges"]}
-    found = {raw: listed.get(level_text(int(to_micro(float(raw)))), "0") for raw in levels}
-    return {raw: inf if charge == "inf" else Fraction(charge) for raw, charge in found.items()}
+    charges = {raw: listed.get(level_text(int(to_micro(float(raw)))), "0") for raw in levels}
+    return {raw: inf if charge == "inf" else Fraction(charge) for raw, charge in charges.items()}
 
 
-def promised(plan: Plan, levels: Sequence[str], share: str = "1") -> dict[str, Fraction | float]:
-    """What people of a level may lose: the charge that is published, and never more than share × level, digit
-    by digit.
+def promised_losses(plan: Plan, levels: Sequence[str], share: str = "1") -> dict[str, Fraction | float]:
+    """What people of a level may lose: the published charge, and never more than share × level.
+
+    Levels and shares count digit by digit, as they stand in a table.
     """
     return {
         raw: charge if raw == "inf" else min(charge, Fraction(raw) * Fraction(share))
-        for raw, charge in charged(plan, levels).items()
+        for raw, charge in published_charges(plan, levels).items()
     }
 
 
@@ -291,10 +327,13 @@ def real_people(count: int) -> list[Row]:
     import duckdb
 
     with as_file(files("accord.data") / "people.parquet") as path:
-        found = duckdb.execute(
-            "SELECT income, age, CASE filing_status WHEN 'single' THEN 1 WHEN 'joint' THEN 2 ELSE 3 END, "
-            "foodstamps::INT"
-            " FROM read_parquet(?) ORDER BY person LIMIT ?",
+        rows = duckdb.execute(
+            """
+            SELECT income, age,
+                CASE filing_status WHEN 'single' THEN 1 WHEN 'joint' THEN 2 ELSE 3 END,
+                foodstamps::INT
+            FROM read_parquet(?) ORDER BY person LIMIT ?
+            """,
             [str(path), count],
         ).fetchall()
-    return [Row(*map(float, row)) for row in found]
+    return [Row(*map(float, row)) for row in rows]

@@ -1,11 +1,10 @@
-"""The empirical way: many releases with real noise on neighbors, and what they surely show.
+"""The empirical method: many releases with real noise on neighbors, and what they surely show.
 
 If person i loses at most c, then P(A) ≤ exp(c)·P′(A) for every event A. Half of the runs choose the event,
-out of many, that tells the two tables apart best; the other half, which has not been looked
-at, gives the bound: with probability 1 − α, P(A) is at least p and P′(A) at most q (Clopper and Pearson 1934,
-    one-sided, α/2 each), so that the loss is at least ln(p/q). α is
-shared among all looks of an audit (Bonferroni), so that a sound library passes with probability 1 − α or
-more, whatever was looked at.
+out of many, that tells the two tables apart best; the other half, which has not been looked at, gives the
+bound: with probability 1 − α, P(A) is at least p and P′(A) at most q (Clopper and Pearson 1934, one-sided,
+α/2 each), so that the loss is at least ln(p/q). α is shared among all looks of an audit (Bonferroni), so that
+a sound library passes with probability 1 − α or more, whatever was looked at.
 """
 
 from __future__ import annotations
@@ -23,51 +22,51 @@ Floats = NDArray[np.float64]
 _PLACES = 24
 _STEPS = 60
 _FAR = 2.5
+"""Over √runs: samples whose distribution functions differ by more do not look alike (Kolmogorov, Smirnov)."""
 
 
-def lower_bound(draw: Callable[[], Any], draw_there: Callable[[], Any], runs: int, alpha: float) -> float:
-    """What two releases surely differ by, from so many runs of each; 0 if they do not surely differ."""
-    return apart([draw() for _ in range(runs)], [draw_there() for _ in range(runs)], alpha)
+def loss_lower_bound(answers: Sequence[Any], answers_there: Sequence[Any], alpha: float) -> float:
+    """What two releases surely differ by, from their answers; 0 if they do not surely differ.
 
-
-def apart(answers: Sequence[Any], answers_there: Sequence[Any], alpha: float) -> float:
-    """The same, from the answers. 1 − alpha is how sure it is, for both directions together."""
+    1 − alpha is how sure it is, for both directions together.
+    """
     here, there = _features(answers), _features(answers_there)
     width = max(here.shape[1], there.shape[1])
     here, there = _wide(here, width), _wide(there, width)
     half = len(answers) // 2
     best = 0.0
-    for one, other in ((here, there), (there, here)):
-        event = _event(one[:half], other[:half], alpha)
-        hits, others = int(event(one[half:]).sum()), int(event(other[half:]).sum())
-        best = max(best, log_ratio(hits, len(one) - half, others, len(other) - half, alpha / 2))
+    for x, y in ((here, there), (there, here)):
+        event = _event(x[:half], y[:half], alpha)
+        hits, hits_there = int(event(x[half:]).sum()), int(event(y[half:]).sum())
+        best = max(best, log_ratio(hits, len(x) - half, hits_there, len(y) - half, alpha / 2))
     return best
 
 
-def log_ratio(hits: int, runs: int, others: int, runs_there: int, alpha: float) -> float:
-    """A lower bound of ln(P/P′), from how often an event happened here and there."""
-    least, most = lowest(hits, runs, alpha / 2), highest(others, runs_there, alpha / 2)
+def log_ratio(hits: int, runs: int, hits_there: int, runs_there: int, alpha: float) -> float:
+    """A lower bound of ln(P/P′), from the number of times that an event happened here and there."""
+    least = probability_at_least(hits, runs, alpha / 2)
+    most = probability_at_most(hits_there, runs_there, alpha / 2)
     return log(least / most) if least > 0 else -inf
 
 
-def lowest(hits: int, runs: int, alpha: float) -> float:
+def probability_at_least(hits: int, runs: int, alpha: float) -> float:
     """The smallest probability for which so many hits or more are not a surprise: P(X ≥ hits) = α."""
     if hits == 0:
         return 0.0
     k = np.arange(hits, runs + 1)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, runs + 1)))))
-    ways = logs[runs] - logs[k] - logs[runs - k]
+    binomials = logs[runs] - logs[k] - logs[runs - k]
     low, high = 0.0, hits / runs
     for _ in range(_STEPS):
         p = (low + high) / 2
-        surprise = float(np.exp(ways + k * log(p) + (runs - k) * log1p(-p)).sum()) < alpha
+        surprise = float(np.exp(binomials + k * log(p) + (runs - k) * log1p(-p)).sum()) < alpha
         low, high = (p, high) if surprise else (low, p)
     return low
 
 
-def highest(hits: int, runs: int, alpha: float) -> float:
+def probability_at_most(hits: int, runs: int, alpha: float) -> float:
     """The largest probability for which so few are not a surprise: P(X ≤ hits) = α."""
-    return 1 - lowest(runs - hits, runs, alpha)
+    return 1 - probability_at_least(runs - hits, runs, alpha)
 
 
 # ---- events ------------------------------------------------------------------------------------------------
@@ -77,24 +76,25 @@ Event = Callable[[Floats], NDArray[np.bool_]]
 
 
 def _event(here: Floats, there: Floats, alpha: float) -> Event:
-    """The event that best tells here from there, by these runs: a number beyond a place, all of them beyond
-    theirs, or a number that is one very value.
+    """The event that best tells here from there, by these runs.
+
+    A number beyond a place, all of them beyond theirs, or a number that is one very value.
     """
     columns = range(here.shape[1])
     sign = np.where(_middles(here) >= _middles(there), 1.0, -1.0)
     events: list[Event] = []
     for k in columns:
         values = np.unique(np.concatenate((here[:, k], there[:, k])))
-        events += [partial(_is, k, v) for v in (values if values.size <= _PLACES else [nan])]
+        events += [partial(_equals, k, v) for v in (values if values.size <= _PLACES else [nan])]
         events += [partial(_beyond, [k], sign[[k]], np.array([v])) for v in _places(here[:, k])]
-    apart = [k for k in columns if _is_apart(here[:, k], there[:, k])]
-    for rank in np.linspace(0.02, 0.98, _PLACES) if len(apart) > 1 else ():
-        ends = np.array([_rank(here[:, k], rank if sign[k] > 0 else 1 - rank) for k in apart])
-        events.append(partial(_beyond, apart, sign[apart], ends))
+    moved = [k for k in columns if _has_moved(here[:, k], there[:, k])]
+    for rank in np.linspace(0.02, 0.98, _PLACES) if len(moved) > 1 else ():
+        ends = np.array([_rank(here[:, k], rank if sign[k] > 0 else 1 - rank) for k in moved])
+        events.append(partial(_beyond, moved, sign[moved], ends))
     return max(events, key=lambda e: _score(int(e(here).sum()), int(e(there).sum()), alpha))
 
 
-def _is(column: int, value: float, x: Floats) -> NDArray[np.bool_]:
+def _equals(column: int, value: float, x: Floats) -> NDArray[np.bool_]:
     return np.isnan(x[:, column]) if isnan(value) else x[:, column] == value
 
 
@@ -103,13 +103,13 @@ def _beyond(columns: list[int], sign: Floats, ends: Floats, x: Floats) -> NDArra
         return np.asarray((sign * x[:, columns] >= sign * ends).all(axis=1))
 
 
-def _score(hits: int, others: int, alpha: float) -> float:
+def _score(hits: int, hits_there: int, alpha: float) -> float:
     """About what the bound would be, by a normal law: enough to choose by."""
-    h, o = hits + 0.5, others + 0.5
-    return log(h / o) - sqrt(2 * log(1 / alpha) * (1 / h + 1 / o))
+    h, t = hits + 0.5, hits_there + 0.5
+    return log(h / t) - sqrt(2 * log(1 / alpha) * (1 / h + 1 / t))
 
 
-def _is_apart(here: Floats, there: Floats) -> bool:
+def _has_moved(here: Floats, there: Floats) -> bool:
     """Whether two samples do not look alike: by the largest distance of their distribution functions."""
     places = np.sort(np.concatenate((here, there)))
     functions = [np.searchsorted(np.sort(x), places, side="right") / x.size for x in (here, there)]
@@ -125,8 +125,8 @@ def _places(column: Floats) -> Floats:
 
 
 def _rank(column: Floats, rank: float) -> float:
-    there = column[~np.isnan(column)]
-    return float(np.quantile(there, rank, method="nearest")) if there.size else 0.0
+    values = column[~np.isnan(column)]
+    return float(np.quantile(values, rank, method="nearest")) if values.size else 0.0
 
 
 def _features(answers: Sequence[Any]) -> Floats:
@@ -141,7 +141,7 @@ def _wide(x: Floats, width: int) -> Floats:
 
 
 def numbers(answer: Any) -> list[float]:
-    """All numbers of an answer, in a row, and how long its lists are."""
+    """All numbers of an answer, in a row; text and other things count as a number of their own."""
     if answer is None:
         return [nan]
     if isinstance(answer, bool | np.bool_):
@@ -158,7 +158,5 @@ def numbers(answer: Any) -> list[float]:
     if isinstance(answer, list | tuple):
         return [x for part in answer for x in numbers(part)]
     if hasattr(answer, "__dict__") and vars(answer):
-        return [
-            x for key in sorted(vars(answer)) if not key.startswith("_") for x in numbers(vars(answer)[key])
-        ]
+        return numbers({key: value for key, value in vars(answer).items() if not key.startswith("_")})
     return [float(abs(hash(str(answer))) % 2**31)]

@@ -1,4 +1,4 @@
-"""The exact way: every table on a tiny domain, every neighbor, every output.
+"""The exact method: every table on a tiny domain, every neighbor, every output.
 
 The loss is reckoned from probabilities, not estimated.
 """
@@ -18,253 +18,271 @@ import numpy as np
 from accord.budget import to_micro
 from accord.lab.audit.cases import (
     TINY,
-    People,
     Person,
+    Population,
     Statistic,
-    chances,
-    charged,
-    cut,
-    kinds,
-    opened,
-    peoples,
+    keep_chances,
+    open_table,
+    open_tables,
+    people_text,
     plans,
-    promised,
-    shown,
+    populations,
+    possible_people,
+    promised_losses,
+    published_charges,
 )
-from accord.lab.audit.laws import Law, Leak, Run, Tap, law, loss
-from accord.lab.audit.source import secure
+from accord.lab.audit.noise_source import secure
+from accord.lab.audit.release_laws import Law, Leak, RecordingNoise, Run, law, loss
 from accord.people.summary import Summary
 from accord.people.table import Table
 from accord.planning import Plan
 from accord.release.answer import answer
-from accord.release.release import summaries
+from accord.release.release import read_summaries
 from accord.spec import Spec
 from accord.statistics import Query
 
-Tiny = tuple[Person | None, ...]
-_WHOLE = 12
+TinyTable = tuple[Person | None, ...]
+"""Everyone in the order of their levels; None: not there."""
+_READ_WHOLE = 12
 """About so many tiny tables are read whole."""
 
 
 @dataclass
-class Worst:
+class WorstLoss:
     """The largest loss of a person of one level, against what was promised."""
 
     plan: Plan
     level: str
     promised: Fraction | float
-    found: Fraction | float = 0
-    said: str = ""
+    loss: Fraction | float = 0
+    evidence: str = ""
     pair: tuple[Any, ...] | None = None
-    """The two releases that show it: without a Tap they draw real noise."""
+    """The two releases that show it: without a RecordingNoise they draw real noise."""
 
     @property
-    def near(self) -> float:
-        """How much of what was promised is lost."""
-        return float(self.found) / float(self.promised)
+    def ratio(self) -> float:
+        """What was lost, as a part of what was promised."""
+        return float(self.loss) / float(self.promised)
 
     @property
     def is_slow(self) -> bool:
         """Whether a release reads its table each time."""
         return self.plan.keeps_rows
 
-    def see(self, found: Fraction | float, said: Callable[[], str], pair: tuple[Any, ...]) -> None:
-        if not found <= self.found or self.pair is None:  # what is not a number is no less
-            self.found, self.said, self.pair = found, said(), pair
+    def see(self, loss: Fraction | float, evidence: Callable[[], str], pair: tuple[Any, ...] = ()) -> None:
+        if not loss <= self.loss or self.pair is None:  # written so that NaN counts as more
+            self.loss, self.evidence, self.pair = loss, evidence(), pair
+
+    def require(self, holds: bool, otherwise: str) -> None:
+        """What must hold at all is an infinite loss where it does not."""
+        self.see(0 if holds else inf, lambda: otherwise)
 
 
-class Reader:
+class TinyReader:
     """What the engine makes of tiny tables.
 
-    It reads a person of every kind at once, each with a level of their own; tiny tables are put together from
+    It reads everyone possible at once, each with a level of their own; tiny tables are put together from
     that. Some are read whole as well, which must come to the same.
     """
 
     def __init__(self, statistic: Statistic, neighbors: str) -> None:
-        self.statistic, self.neighbors, self.peoples = statistic, neighbors, peoples(statistic)
-        self.can = kinds(statistic)
-        own = [(k + 1) / 1000 for k in range(len(self.can))]
-        self._kinds = opened(
-            self.can, own, statistic.user, Spec.of(own) if neighbors == "add-remove" else None
-        )
-        there: list[Person | None] = [*self.can, None] if neighbors == "add-remove" else [*self.can]
-        tables = list(product(there, repeat=len(self.peoples[0].levels)))
-        self._some = tables[:: -(-len(tables) // _WHOLE)]
-        self._alike = [(who,) * len(self.peoples[0].levels) for who in (self.can[0], self.can[-1])]
-        self._read: dict[Any, _Kinds | Leak] = {}
-        self._opened: dict[Any, Table] = {}
+        self.statistic, self.neighbors, self.populations = statistic, neighbors, populations(statistic)
+        self.possible = possible_people(statistic)
+        levels = [(k + 1) / 1000 for k in range(len(self.possible))]
+        roster = Spec.of(levels) if self.is_add_remove else None
+        self._everyone = open_table(self.possible, levels, statistic.needs_user, roster)
+        size = len(self.populations[0].levels)
+        tables = list(product(self.possible_or_absent, repeat=size))
+        self._read_whole = tables[:: -(-len(tables) // _READ_WHOLE)]
+        self._all_alike = [(who,) * size for who in (self.possible[0], self.possible[-1])]
+        self._cache: dict[Any, _Contributions | Leak] = {}
+        self._tables: dict[Any, Table] = {}
 
-    def run(self, plan: Plan, tiny: Tiny, people: People) -> tuple[Run, list[int] | None]:
-        """The release of a plan on a tiny table, up to its noise; and with which chance each row is kept,
-        where that is decided row by row.
+    @property
+    def is_add_remove(self) -> bool:
+        return self.neighbors == "add-remove"
 
-        Levels are all different and in the same order for all `People` of a statistic, so that the integers
-        by level are the same for all of them.
+    @property
+    def possible_or_absent(self) -> list[Person | None]:
+        """What may be in one place of a tiny table."""
+        return [*self.possible, None] if self.is_add_remove else [*self.possible]
+
+    def run(self, plan: Plan, tiny: TinyTable, population: Population) -> tuple[Run, list[int] | None]:
+        """The release of a plan on a tiny table, up to its noise.
+
+        And with which chance each row is kept, where that is decided row by row. Levels are all different and
+        in the same order for all populations of a statistic, so that the integers by level are the same for
+        all of them.
         """
         method = plan.method
         key = plan.query, method.needs_cells
-        if key not in self._read:
+        if key not in self._cache:
             try:
-                self._read[key] = self._all(*key)
+                self._cache[key] = self._contributions(*key)
             except Leak as leak:
-                self._read[key] = leak
+                self._cache[key] = leak
             except Exception as fault:
-                self._read[key] = failing(fault)
-        found = self._read[key]
-        if isinstance(found, Leak):
-            raise found
+                self._cache[key] = failure(fault)
+        contributions = self._cache[key]
+        if isinstance(contributions, Leak):
+            raise contributions
         if not method.keeps_rows:
-            return partial(drawn, plan, found.summaries(tiny)), None
-        of_level = chances(plan)
-        here = [level for level, who in zip(people.numbers, tiny, strict=True) if who is not None]
-        return partial(self._by_row, found, plan, tiny, people), [
-            of_level[int(to_micro(level))] for level in here
-        ]
+            return partial(noisy_answer, plan, contributions.summaries(tiny)), None
+        by_level = keep_chances(plan)
+        levels = [level for level, who in zip(population.numbers, tiny, strict=True) if who is not None]
+        run = partial(self._answer_by_row, contributions, plan, tiny, population)
+        return run, [by_level[int(to_micro(level))] for level in levels]
 
-    def _by_row(self, found: _Kinds, plan: Plan, tiny: Tiny, people: People, tap: Tap | None = None) -> Any:
+    def _answer_by_row(
+        self,
+        contributions: _Contributions,
+        plan: Plan,
+        tiny: TinyTable,
+        population: Population,
+        noise: RecordingNoise | None = None,
+    ) -> Any:
         """Of the rows that are kept.
 
         Where everyone is alike, and for releases, the engine decides that; elsewhere it is put together.
         """
-        if tap is None:
-            return drawn(plan, summaries(self._table(tiny, people).reader, plan, secure()))
-        if tiny in self._alike:
-            return drawn(plan, summaries(self._table(tiny, people).reader, plan, tap), tap)
-        tap.words(len(tap.rows or ()))
-        kept = iter([heads for _, heads in tap.coins])
-        return drawn(
-            plan, found.summaries(tuple(who if who is not None and next(kept) else None for who in tiny)), tap
-        )
+        if noise is None:
+            return noisy_answer(plan, read_summaries(self._table(tiny, population).reader, plan, secure()))
+        if tiny in self._all_alike:
+            return noisy_answer(
+                plan, read_summaries(self._table(tiny, population).reader, plan, noise), noise
+            )
+        noise.words(len(noise.row_chances or ()))
+        heads = iter([heads for _, heads in noise.coins])
+        kept = tuple(who if who is not None and next(heads) else None for who in tiny)
+        return noisy_answer(plan, contributions.summaries(kept), noise)
 
-    def _table(self, tiny: Tiny, people: People) -> Table:
-        if (tiny, people) not in self._opened:
-            roster = people.spec if self.neighbors == "add-remove" else None
-            self._opened[tiny, people] = opened(tiny, people.numbers, self.statistic.user, roster)
-        return self._opened[tiny, people]
+    def _table(self, tiny: TinyTable, population: Population) -> Table:
+        if (tiny, population) not in self._tables:
+            roster = population.spec if self.is_add_remove else None
+            table = open_table(tiny, population.numbers, self.statistic.needs_user, roster)
+            self._tables[tiny, population] = table
+        return self._tables[tiny, population]
 
-    def _all(self, query: Query, by_cell: bool) -> _Kinds:
-        made = _Kinds(
-            self.can, self._kinds.reader.summaries(query, None, by_cell), len(self.peoples[0].levels)
-        )
-        people = self.peoples[0]
-        table = cut(
-            self._some,
-            people.numbers,
-            self.statistic.user,
-            people.spec if self.neighbors == "add-remove" else None,
-        )
-        for k, tiny in enumerate(self._some):
+    def _contributions(self, query: Query, by_cell: bool) -> _Contributions:
+        population = self.populations[0]
+        roster = population.spec if self.is_add_remove else None
+        read = self._everyone.reader.summaries(query, None, by_cell)
+        contributions = _Contributions(self.possible, read, len(population.levels))
+        table = open_tables(self._read_whole, population.numbers, self.statistic.needs_user, roster)
+        for k, tiny in enumerate(self._read_whole):
             whole = table(k).reader.summaries(query, None, by_cell)
-            if [list(s.rows()) for s in whole] != [list(s.rows()) for s in made.summaries(tiny)]:
+            if [list(s.rows()) for s in whole] != [list(s.rows()) for s in contributions.summaries(tiny)]:
                 raise Leak("people are not added up one by one")
-        return made
+        return contributions
 
 
-class _Kinds:
-    """What one person of each kind adds to the integers, for each group."""
+class _Contributions:
+    """What each possible person adds to the integers, for each group."""
 
-    def __init__(self, can: list[Person], summaries: list[Summary], size: int) -> None:
-        self.can, self.size = {who: k for k, who in enumerate(can)}, size
-        self._made: dict[Tiny, list[Summary]] = {}
+    def __init__(self, possible: list[Person], summaries: list[Summary], size: int) -> None:
+        self.place, self.size = {who: k for k, who in enumerate(possible)}, size
         self.groups = [
-            (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(can))])
+            (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(possible))])
             for s in summaries
         ]
+        self._cache: dict[TinyTable, list[Summary]] = {}
 
-    def summaries(self, tiny: Tiny) -> list[Summary]:
+    def summaries(self, tiny: TinyTable) -> list[Summary]:
         """Of a table of such people."""
-        if tiny not in self._made:
-            self._made[tiny] = self._together(tiny)
-        return self._made[tiny]
+        if tiny not in self._cache:
+            self._cache[tiny] = [self._together(outputs, adds, tiny) for outputs, adds in self.groups]
+        return self._cache[tiny]
 
-    def _together(self, tiny: Tiny) -> list[Summary]:
-        made = []
-        for outputs, adds in self.groups:
-            parts = [(k, *adds[self.can[who]]) for k, who in enumerate(tiny) if who is not None]
-            level = [np.full(output.size, k, dtype=np.int64) for k, output, _ in parts]
-            none = np.zeros(0, dtype=np.int64)
-            made.append(
-                Summary(
-                    np.ones(self.size, dtype=np.int64),
-                    outputs,
-                    np.concatenate((none, *level)),
-                    np.concatenate((none, *(output for _, output, _ in parts))),
-                    np.concatenate([amount for _, _, amount in parts]) if parts else none,
-                )
-            )
-        return made
+    def _together(self, outputs: int, adds: list[tuple[Any, Any]], tiny: TinyTable) -> Summary:
+        present = [(k, *adds[self.place[who]]) for k, who in enumerate(tiny) if who is not None]
+        none = np.zeros(0, dtype=np.int64)
+        return Summary(
+            np.ones(self.size, dtype=np.int64),
+            outputs,
+            np.concatenate((none, *(np.full(output.size, k, dtype=np.int64) for k, output, _ in present))),
+            np.concatenate((none, *(output for _, output, _ in present))),
+            np.concatenate([amount for _, _, amount in present]) if present else none,
+        )
 
 
-def drawn(plan: Plan, summaries: list[Summary] | None, tap: Tap | None = None) -> Any:
-    """What is released; without a Tap, with real noise."""
-    return answer(plan, summaries, secure() if tap is None else tap)
+def noisy_answer(plan: Plan, summaries: list[Summary] | None, noise: RecordingNoise | None = None) -> Any:
+    """What is released; without a RecordingNoise, with real noise."""
+    return answer(plan, summaries, secure() if noise is None else noise)
 
 
-def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> Iterator[Worst]:
+def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> Iterator[WorstLoss]:
     """Of every plan and level, the largest loss over all tiny tables."""
-    reader = Reader(statistic, neighbors)
+    reader = TinyReader(statistic, neighbors)
     query = statistic.ask(TINY)
-    for people in reader.peoples:
-        for plan in plans(people.spec, query, people.share, neighbors, mechanisms):
-            yield from _examine(reader, plan, people)
+    for population in reader.populations:
+        for plan in plans(population.spec, query, population.share, neighbors, mechanisms):
+            yield from _examine(reader, plan, population)
 
 
-def _examine(reader: Reader, plan: Plan, people: People) -> Iterator[Worst]:
-    most, charges = promised(plan, people.levels, people.share), charged(plan, people.levels)
-    worst = [Worst(plan, raw, most[raw]) for raw in people.levels]
-    for account in worst:
-        if charges[account.level] > account.promised:
-            account.see(charges[account.level], lambda: "more is charged than the share of a level", ())
-    laws: dict[Tiny, tuple[Law | Leak, Run | None]] = {}
+def _examine(reader: TinyReader, plan: Plan, population: Population) -> Iterator[WorstLoss]:
+    promised = promised_losses(plan, population.levels, population.share)
+    charges = published_charges(plan, population.levels)
+    laws: dict[TinyTable, tuple[Law | Leak, Run | None]] = {}
 
-    def at(tiny: Tiny) -> tuple[Law | Leak, Run | None]:
+    def law_of(tiny: TinyTable) -> tuple[Law | Leak, Run | None]:
         if tiny not in laws:
-            try:
-                run, rows = reader.run(plan, tiny, people)
-            except Leak as leak:
-                laws[tiny] = leak, None
-            else:
-                try:
-                    laws[tiny] = law(run, rows), run
-                except Leak as leak:
-                    laws[tiny] = leak, run
-                except Exception as fault:
-                    laws[tiny] = failing(fault), run
+            laws[tiny] = _law(reader, plan, tiny, population)
         return laws[tiny]
 
-    removed = reader.neighbors == "add-remove"
-    there: list[Person | None] = [*reader.can, None] if removed else [*reader.can]
-    changes = [(who, None) for who in reader.can] if removed else list(combinations(reader.can, 2))
-    for k, account in enumerate(worst):
-        if account.promised == inf:
+    possible = reader.possible
+    changes = [(who, None) for who in possible] if reader.is_add_remove else list(combinations(possible, 2))
+    for k, level in enumerate(population.levels):
+        if promised[level] == inf:
             continue
-        for others in product(there, repeat=len(worst) - 1):
-            for one, other in changes:
-                here, away = ((*others[:k], who, *others[k:]) for who in (one, other))
-                (this, run), (that, run_there) = at(here), at(away)
-                said = partial(_said, k, one, other, others)
-                account.see(*compared(this, that, said), (run, run_there))
-    yield from (account for account in worst if account.promised < inf)
+        worst = WorstLoss(plan, level, promised[level])
+        if charges[level] > worst.promised:
+            worst.see(charges[level], lambda: "more is charged than the share of a level")
+        for others in product(reader.possible_or_absent, repeat=len(population.levels) - 1):
+            for person, changed in changes:
+                here, there = ((*others[:k], who, *others[k:]) for who in (person, changed))
+                (law_here, run_here), (law_there, run_there) = law_of(here), law_of(there)
+                evidence = partial(_change_text, k, person, changed, others)
+                worst.see(*compare(law_here, law_there, evidence), (run_here, run_there))
+        yield worst
 
 
-def failing(fault: Exception) -> Leak:
+def _law(
+    reader: TinyReader, plan: Plan, tiny: TinyTable, population: Population
+) -> tuple[Law | Leak, Run | None]:
+    try:
+        run, row_chances = reader.run(plan, tiny, population)
+    except Leak as leak:
+        return leak, None
+    try:
+        return law(run, row_chances), run
+    except Leak as leak:
+        return leak, run
+    except Exception as fault:
+        return failure(fault), run
+
+
+def failure(fault: Exception) -> Leak:
     """That a release fails is published, so that it is a finding."""
     return Leak(f"it fails for some values ({type(fault).__name__})")
 
 
-def compared(
-    this: Law | Leak, that: Law | Leak, said: Callable[[], str]
+def compare(
+    here: Law | Leak, there: Law | Leak, evidence: Callable[[], str]
 ) -> tuple[Fraction | float, Callable[[], str]]:
+    """The loss between two laws, and what shows it."""
     try:
-        for one in (this, that):
-            if isinstance(one, Leak):
-                raise one
-        assert isinstance(this, Law) and isinstance(that, Law)
-        return loss(this, that), said
+        if isinstance(here, Leak):
+            raise here
+        if isinstance(there, Leak):
+            raise there
+        return loss(here, there), evidence
     except Leak as leak:
-        why = str(leak)
-        return inf, lambda: f"{why}: {said()}"
+        reason = str(leak)
+        return inf, lambda: f"{reason}: {evidence()}"
 
 
-def _said(k: int, one: Person | None, other: Person | None, others: Sequence[Person | None]) -> str:
-    return f"person {k + 1} changes from ({shown([one])}) to ({shown([other])}) beside ({shown(others)})"
+def _change_text(
+    k: int, person: Person | None, changed: Person | None, others: Sequence[Person | None]
+) -> str:
+    before, after = people_text([person]), people_text([changed])
+    return f"person {k + 1} changes from ({before}) to ({after}) beside ({people_text(others)})"

@@ -10,61 +10,60 @@ from typing import Any
 
 import accord
 
-WAYS = ("exact", "replay", "program", "empirical")
+METHODS = ("exact", "replay", "program", "empirical")
 _ROUNDING = 1e-9
 """What floats can be off where probabilities are reckoned."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One look: what was promised to people of one level, and what they lost."""
+class Look:
+    """What was promised to people of one level, and what they were seen to lose, by one method."""
 
-    way: str
+    method: str
     mechanism: str
     statistic: str
     neighbors: str
     level: str
     promised: Fraction | float
-    found: Fraction | float
-    said: str = ""
+    loss: Fraction | float
+    evidence: str = ""
     """Of a violation: what shows it."""
     script: str = ""
     """Of a whole program: the smallest one that shows it, to be run."""
 
     @property
-    def near(self) -> float:
+    def ratio(self) -> float:
         """What was lost, as a part of what was promised."""
         if not self.promised:
-            return inf if self.found else 0.0
-        return float(self.found) / float(self.promised)
+            return inf if self.loss else 0.0
+        return float(self.loss) / float(self.promised)
 
     @property
     def violated(self) -> bool:
-        if isinstance(self.found, Fraction) and isinstance(self.promised, Fraction):
-            return self.found > self.promised
-        # what is not a number is no less
-        return not float(self.found) <= float(self.promised) * (1 + _ROUNDING) + _ROUNDING * 1e-3
+        if isinstance(self.loss, Fraction) and isinstance(self.promised, Fraction):
+            return self.loss > self.promised
+        # written so that NaN is a violation
+        return not float(self.loss) <= float(self.promised) * (1 + _ROUNDING) + _ROUNDING * 1e-3
 
 
 @dataclass(frozen=True)
 class Finding:
-    """All looks at one mechanism, statistic and level, under one neighbor relation: of each way, the one that
-    came closest to breaking the promise.
-    """
+    """Of one mechanism, statistic, neighbor relation and level: each method's look with the largest loss."""
 
     mechanism: str
     statistic: str
     neighbors: str
     level: str
-    looks: dict[str, Seen]
+    looks: dict[str, Look]
+    """By method, the look that came closest to breaking the promise."""
 
     @property
-    def near(self) -> float:
+    def ratio(self) -> float:
         """The largest loss that was seen, as a part of what was promised."""
-        return max(look.near for look in self.looks.values())
+        return max(look.ratio for look in self.looks.values())
 
     @property
-    def violations(self) -> list[Seen]:
+    def violations(self) -> list[Look]:
         return [look for look in self.looks.values() if look.violated]
 
     def describe(self) -> dict[str, Any]:
@@ -74,31 +73,30 @@ class Finding:
             "neighbors": self.neighbors,
             "level": self.level,
             "ways": {
-                way: {
+                method: {
                     "promised": float(look.promised),
-                    "found": "inf" if isinf(look.found) else float(look.found),
+                    "found": "inf" if isinf(look.loss) else float(look.loss),
                     "violated": look.violated,
-                    **({"shown_by": look.said} if look.violated else {}),
+                    **({"shown_by": look.evidence} if look.violated else {}),
                     **({"script": look.script} if look.script else {}),
                 }
-                for way, look in self.looks.items()
+                for method, look in self.looks.items()
             },
         }
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found, worst first."""
+    """All findings, worst first."""
 
     findings: tuple[Finding, ...]
     seed: int
     runs: int
     alpha: float
-    looks: int
+    lower_bounds: int
     """How many lower bounds were reckoned, among which alpha is shared."""
     seconds: float
-    unseen: tuple[str, ...] = ()
-    """What was not looked at."""
+    not_looked_at: tuple[str, ...] = ()
 
     @property
     def violations(self) -> list[Finding]:
@@ -117,41 +115,38 @@ class Audit:
             "seed": self.seed,
             "runs": self.runs,
             "alpha": self.alpha,
-            "looks": self.looks,
-            "not_looked_at": list(self.unseen),
+            "looks": self.lower_bounds,
+            "not_looked_at": list(self.not_looked_at),
             "findings": [f.describe() for f in self.findings],
         }
 
     def __str__(self) -> str:
-        from accord.lab.audit.views import view
-        from accord.report.text import plain
+        from accord.lab.audit.report import view
+        from accord.report.tables import to_text
 
-        return plain(view(self))
+        return to_text(view(self))
+
+    def _repr_html_(self) -> str:
+        from accord.lab.audit.report import view
+        from accord.report.html import article
+
+        return article(view(self))
 
     def __repr__(self) -> str:
         verdict = "passed" if self.passed else f"{len(self.violations)} violations"
         return f"<Audit: {len(self.findings)} findings, {verdict}>"
 
 
-def gathered(seen: Iterable[Seen]) -> tuple[Finding, ...]:
-    """Findings from looks: violations first, then by how much of what was promised was lost."""
-    found: dict[tuple[str, str, str, str], dict[str, Seen]] = {}
-    for look in seen:
-        looks = found.setdefault((look.mechanism, look.statistic, look.neighbors, look.level), {})
-        before = looks.get(look.way)
-        if before is None or (look.violated, look.near) > (before.violated, before.near):
-            looks[look.way] = look
-    made = (Finding(*key, looks) for key, looks in found.items())
-    return tuple(
-        sorted(
-            made,
-            key=lambda f: (
-                not f.violations,
-                -round(f.near, 6),
-                f.mechanism,
-                f.statistic,
-                f.neighbors,
-                f.level,
-            ),
-        )
-    )
+def findings_of(looks: Iterable[Look]) -> tuple[Finding, ...]:
+    """Violations first, then by how much of what was promised was lost."""
+    worst: dict[tuple[str, str, str, str], dict[str, Look]] = {}
+    for look in looks:
+        by_method = worst.setdefault((look.mechanism, look.statistic, look.neighbors, look.level), {})
+        before = by_method.get(look.method)
+        if before is None or (look.violated, look.ratio) > (before.violated, before.ratio):
+            by_method[look.method] = look
+    return tuple(sorted((Finding(*key, by_method) for key, by_method in worst.items()), key=_order))
+
+
+def _order(f: Finding) -> tuple[bool, float, str, str, str, str]:
+    return not f.violations, -round(f.ratio, 6), f.mechanism, f.statistic, f.neighbors, f.level

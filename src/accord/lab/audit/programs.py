@@ -1,9 +1,9 @@
-"""Whole programs: everything that a program shows, on neighboring worlds, with the noise recorded.
+"""The program method: everything that a program shows, in neighboring worlds, with the noise recorded.
 
-A `World` (running.py) is made of tables (forms.py), a program that uses accord as people do (library and
-command line), and one person who is somebody else in a neighboring world. Both worlds go through the public
-interface. A noise that draws nothing decides what comes out of every draw, the same in both, and notes what
-it was made from. Then:
+A `World` (program_runs.py) is made of tables (table_forms.py), a program that uses accord as people do
+(library and command line), and one person who is somebody else in a neighboring world. Both worlds go through
+the public interface. A noise that draws nothing decides what comes out of every draw, the same in both, and
+records what it was made from. Then:
 
     whatever can be seen (values, plans, receipts, texts, errors, exit codes, logs, a ledger's books) is the
     same, letter by letter;
@@ -27,11 +27,11 @@ from typing import Any
 
 import accord
 from accord.lab.audit import reference
-from accord.lab.audit.cases import keeping
-from accord.lab.audit.forms import Source
-from accord.lab.audit.laws import Law, Leak, loss
+from accord.lab.audit.cases import sampling_of
+from accord.lab.audit.program_runs import Step, StepOutput, World, run
+from accord.lab.audit.release_laws import Law, Leak, loss
 from accord.lab.audit.replay import amplified
-from accord.lab.audit.running import Shown, Step, World, run
+from accord.lab.audit.table_forms import Source
 from accord.ledger import Registration
 from accord.planning import Plan
 
@@ -45,15 +45,15 @@ class Difference:
     world: World
     step: Step
     promised: Fraction | float
-    found: Fraction | float
-    said: str
+    loss: Fraction | float
+    evidence: str
 
     @property
     def script(self) -> str:
         """A program that shows it again."""
         names = "Source, Step, World, replay"
         return (
-            f'"""Somebody loses more than they agreed to: {self.said}"""\n\nimport datetime\n'
+            f'"""Somebody loses more than they agreed to: {self.evidence}"""\n\nimport datetime\n'
             f"from decimal import Decimal\nfrom math import inf, nan\n\n"
             f"from accord.lab.audit.programs import {names}\n\n"
             f"replay(\n{pprint.pformat(self.world, width=110, sort_dicts=False)}\n)\n"
@@ -62,28 +62,28 @@ class Difference:
 
 def difference(world: World) -> Difference | None:
     """The first step at which two neighboring worlds differ by more than the person agreed to."""
-    books = _Books(world)
+    account = _Account(world)
     for here, there in zip(run(world), run(world.neighbor()), strict=True):
-        found = books.compared(here, there)
-        if found is not None:
-            return found
+        first = account.compare(here, there)
+        if first is not None:
+            return first
     return None
 
 
 def replay(world: World) -> None:
     """Print what a program shows on two neighboring worlds, up to the first step that tells too much."""
-    found = difference(world)
+    first = difference(world)
     for here, there in zip(run(world), run(world.neighbor()), strict=True):
         print(f">>> {here.step.text}")
-        for (label, one), (_, other) in zip(here.texts, there.texts, strict=False):
-            if one != other:
-                print(f"  {label} here:  {one}\n  {label} there: {other}")
-        if found is not None and here.step == found.step:
+        for (label, text), (_, text_there) in zip(here.texts, there.texts, strict=False):
+            if text != text_there:
+                print(f"  {label} here:  {text}\n  {label} there: {text_there}")
+        if first is not None and here.step == first.step:
             break
-    print("nobody loses more than they agreed to" if found is None else f"VIOLATED: {found.said}")
+    print("nobody loses more than they agreed to" if first is None else f"VIOLATED: {first.evidence}")
 
 
-class _Books:
+class _Account:
     """What the person has lost so far, by what was drawn; and what has been charged to them."""
 
     def __init__(self, world: World) -> None:
@@ -95,40 +95,35 @@ class _Books:
         self.allowed: float = inf
         """The most that they may have lost in all, in millionths."""
 
-    def compared(self, here: Shown, there: Shown) -> Difference | None:
+    def compare(self, here: StepOutput, there: StepOutput) -> Difference | None:
         step = here.step
 
-        def differ(promised: Fraction | float, found: Fraction | float, said: str) -> Difference:
-            return Difference(self.world, step, promised, found, f"{said}, at: {step.text}")
+        def differ(promised: Fraction | float, loss: Fraction | float, evidence: str) -> Difference:
+            return Difference(self.world, step, promised, loss, f"{evidence}, at: {step.text}")
 
         if here.texts != there.texts:
-            return differ(0, inf, _first(here.texts, there.texts))
+            return differ(0, inf, _first_difference(here.texts, there.texts))
         for label, text in here.texts:
             # a program without a line that it needs is no concern of anybody's
             if label == "error" and not text.startswith(("accord.errors.", "NameError")):
                 return differ(0, inf, f"an error of another program's ({text.split(':')[0]})")
-        if here.words < sum(_keeps_rows(result) for result in here.results):
+        if here.times_words < sum(_keeps_rows(result) for result in here.results):
             return differ(0, inf, "who is kept is not drawn anew")
         self._register(here)
         budget = self._budget(step)
         promised = self._promised(here)
         try:
-            found = self._lost(here, there, budget)
+            loss = self._loss(here, there, budget)
         except Leak as leak:
             return differ(promised, inf, str(leak))
-        if float(found) > float(promised) * (1 + 1e-9) + 1e-12:
-            return differ(
-                promised, found, f"{float(found):.6g} is lost where {float(promised):.6g} is charged"
-            )
+        if float(loss) > float(promised) * (1 + 1e-9) + 1e-12:
+            return differ(promised, loss, f"{float(loss):.6g} is lost where {float(promised):.6g} is charged")
         if step.booked:
-            self.lost += found
+            self.lost += loss
             if float(self.lost) * 10**6 > self.allowed * (1 + 1e-9) + 1e-6:
                 most = Fraction(int(self.allowed), 10**6)
-                return differ(
-                    most,
-                    self.lost,
-                    f"{float(self.lost):.6g} is lost in all, and {float(most):.6g} was allowed",
-                )
+                evidence = f"{float(self.lost):.6g} is lost in all, and {float(most):.6g} was allowed"
+                return differ(most, self.lost, evidence)
         return None
 
     def _level(self, step: Step) -> float | None:
@@ -136,75 +131,76 @@ class _Books:
         return None if source is None else source.level(self.world.person)
 
     def _budget(self, step: Step) -> float:
-        """What a step may take a share of: their level, or what they have left; 0 if they are not in the
-        table.
-        """
+        """What a step may take a share of: their level, or what remains; 0 if they are not in the table."""
         level = self._level(step)
-        if level is None or not step.booked:
+        if level is None or not step.booked or not step.of_remaining:
             return level or 0
-        return max(0, min([level, *self.registered.values()]) - self.charged) if step.rest else level
+        return max(0, min([level, *self.registered.values()]) - self.charged)
 
-    def _register(self, shown: Shown) -> None:
+    def _register(self, output: StepOutput) -> None:
         """A lower level counts from now on, and never gives back what is lost."""
-        for result in shown.results:
+        for result in output.results:
             if isinstance(result, Registration):
                 name = result.name
-            elif (
-                isinstance(result, accord.Release)
-                and result.plan.is_grouped
-                and shown.step.booked
-                and _documents(result, shown.step, self.world)
-            ):
+            elif self._books_public_groups(result, output.step):
                 # tables of their own, with the level that people have now
-                name = f"public groups of {shown.step.about}"
+                name = f"public groups of {output.step.about}"
             else:
                 continue
-            level = self._level(shown.step)
+            level = self._level(output.step)
             self.registered.pop(name, None)
             if level is not None:
                 self.registered[name] = level
             self.allowed = max(self.charged, min(self.registered.values(), default=inf))
 
-    def _promised(self, shown: Shown) -> Fraction | float:
-        """What all that was released at this step charges the person, and no more than their share of it."""
-        budget = self._budget(shown.step)
-        told = Fraction(0)
-        for result in shown.results:
-            for document in _documents(result, shown.step, self.world):
-                own = [entry["charge"] for entry in document["charges"] if entry["level"] == _text(budget)]
-                told += sum((Fraction(charge) for charge in own if charge != "inf"), Fraction(0))
-        if shown.step.booked:
-            self.charged += int(told * 10**6)
-        most = reference.most_charge(budget, shown.step.share)
-        if _untold(shown) and most < inf:
-            return Fraction(int(most), 10**6)
-        return min(told, Fraction(int(most), 10**6)) if most < inf else told
+    def _books_public_groups(self, result: Any, step: Step) -> bool:
+        if not (isinstance(result, accord.Release) and result.plan.is_grouped and step.booked):
+            return False
+        return bool(_receipts(result, step, self.world))
 
-    def _lost(self, here: Shown, there: Shown, budget: float) -> Fraction | float:
+    def _promised(self, output: StepOutput) -> Fraction | float:
+        """What all that was released at this step charges the person, and no more than their share of it."""
+        budget, step = self._budget(output.step), output.step
+        level, charged = _level_text(budget), Fraction(0)
+        for result in output.results:
+            for receipt in _receipts(result, step, self.world):
+                charges = [entry["charge"] for entry in receipt["charges"] if entry["level"] == level]
+                charged += sum((Fraction(charge) for charge in charges if charge != "inf"), Fraction(0))
+        if step.booked:
+            self.charged += int(charged * 10**6)
+        most = reference.most_charge(budget, step.share)
+        if most == inf:
+            return charged
+        limit = Fraction(int(most), 10**6)
+        return limit if _lacks_receipt(output) else min(charged, limit)
+
+    def _loss(self, here: StepOutput, there: StepOutput, budget: float) -> Fraction | float:
         """By how much the laws of what was drawn differ, plan by plan."""
         if [plan is None for plan, _ in here.draws] != [plan is None for plan, _ in there.draws]:
             raise Leak("other things are drawn")
         total: Fraction | float = Fraction(0)
-        pairs: dict[int, tuple[Plan | None, list[Any], list[Any]]] = {}
-        for (plan, one), (_, other) in zip(here.draws, there.draws, strict=True):
-            _, ones, others = pairs.setdefault(id(plan), (plan, [], []))
-            ones.append(one)
-            others.append(other)
-        for plan, ones, others in pairs.values():
-            inner = loss(Law((1.0,), (tuple(ones),), ()), Law((1.0,), (tuple(others),), ()))
-            total += self._kept(plan, budget, here.step.share, inner) if plan is not None and inner else inner
+        by_plan: dict[int, tuple[Plan | None, list[Any], list[Any]]] = {}
+        for (plan, draw), (_, draw_there) in zip(here.draws, there.draws, strict=True):
+            _, draws, draws_there = by_plan.setdefault(id(plan), (plan, [], []))
+            draws.append(draw)
+            draws_there.append(draw_there)
+        for plan, draws, draws_there in by_plan.values():
+            inner = loss(Law((1.0,), (tuple(draws),), ()), Law((1.0,), (tuple(draws_there),), ()))
+            if plan is not None and inner:
+                inner = self._amplified(plan, budget, here.step.share, inner)
+            total += inner
         return total
 
-    def _kept(self, plan: Plan, budget: float, share: str, inner: Fraction | float) -> Fraction | float:
+    def _amplified(self, plan: Plan, budget: float, share: str, inner: Fraction | float) -> Fraction | float:
         """What `sample` makes of a loss: nothing may move by a person who is not kept."""
-        sampled = keeping(plan)
+        sampled = sampling_of(plan)
         if sampled is None:
             return inner
         affordable = reference.most_charge(budget, share, plan.times)
         chance = reference.chance(affordable, sampled.t, plan.target.relation.name)[1]
         if self.world.word >= 2**63 * chance:
             raise Leak("somebody counts who is not kept")
-        return amplified(plan, _text(budget), float(inner))
+        return amplified(plan, _level_text(budget), float(inner))
 
 
 def _keeps_rows(result: Any) -> bool:
@@ -212,31 +208,30 @@ def _keeps_rows(result: Any) -> bool:
     return isinstance(result, accord.Release) and result.plan.keeps_rows
 
 
-def _untold(shown: Shown) -> bool:
-    """Whether a step shows no receipt of what it costs: text on a terminal, or an algorithm that failed."""
-    on_terminal = any(
-        isinstance(r, dict) and "stdout" in r and "--json" not in shown.step.text for r in shown.results
-    )
-    return on_terminal or (bool(shown.draws) and any(label == "error" for label, _ in shown.texts))
+def _lacks_receipt(output: StepOutput) -> bool:
+    """Whether a step does not show what it costs: text on a terminal, or an algorithm that failed."""
+    as_json = "--json" in output.step.text
+    on_terminal = any(isinstance(r, dict) and "stdout" in r and not as_json for r in output.results)
+    return on_terminal or (bool(output.draws) and any(label == "error" for label, _ in output.texts))
 
 
-def _documents(result: Any, step: Step, world: World) -> list[Mapping[str, Any]]:
+def _receipts(result: Any, step: Step, world: World) -> list[Mapping[str, Any]]:
     """The receipts of a result that tell what the person is charged."""
     if isinstance(result, dict) and "stdout" in result:
         if result["exit code"] or "--json" not in step.text:
             return []
-        result = json.loads(result["stdout"])
-        return [result] if "charges" in result else []
-    if isinstance(result, accord.Release) and result.plan.is_grouped:
-        rows = world.sources[step.about].people.get(world.person, ())
-        keys = {None, *(row.get(str(result.plan.query.part.by)) for row in rows)}
-        return [made.receipt() for key, made in result.releases.items() if key in keys and made is not None]
-    if isinstance(result, accord.Release):
+        document = json.loads(result["stdout"])
+        return [document] if "charges" in document else []
+    if not isinstance(result, accord.Release):
+        return []
+    if not result.plan.is_grouped:
         return [result.receipt()]
-    return []
+    rows = world.sources[step.about].people.get(world.person, ())
+    keys = {None, *(row.get(str(result.plan.query.part.by)) for row in rows)}
+    return [group.receipt() for key, group in result.releases.items() if key in keys and group is not None]
 
 
-def _text(micro: float) -> str:
+def _level_text(micro: float) -> str:
     """A level in millionths as receipts have it."""
     if micro == inf:
         return "inf"
@@ -244,35 +239,37 @@ def _text(micro: float) -> str:
     return whole.rstrip("0").rstrip(".") if "." in whole else whole
 
 
-def _first(here: list[tuple[str, str]], there: list[tuple[str, str]]) -> str:
-    for (label, one), (other_label, other) in zip(here, there, strict=False):
-        if (label, one) != (other_label, other):
+def _first_difference(here: list[tuple[str, str]], there: list[tuple[str, str]]) -> str:
+    """In words, with a few letters around the place where two texts begin to differ."""
+    for (label, text), (label_there, text_there) in zip(here, there, strict=False):
+        if (label, text) != (label_there, text_there):
             at = next(
-                (k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
-                min(len(one), len(other)),
+                (k for k, (a, b) in enumerate(zip(text, text_there, strict=False)) if a != b),
+                min(len(text), len(text_there)),
             )
-            one, other = (text[max(0, at - 30) : at + 30] for text in (one, other))
-        return f"{label} tells two worlds apart: …{one!r} or …{other!r}"
+            around = slice(max(0, at - 30), at + 30)
+            return f"{label} tells two worlds apart: …{text[around]!r} or …{text_there[around]!r}"
     return "one world shows more than the other"
 
 
 # ---- the smallest ------------------------------------------------------------------------------------------
 
 
-def smallest(found: Difference, tries: int = 200) -> Difference:
+def smallest(first: Difference, tries: int = 200) -> Difference:
     """A world that is as small as can be and still shows that somebody loses too much."""
+    least = first
     while tries > 0:
-        for smaller in _smaller(found.world):
+        for smaller in _smaller(least.world):
             tries -= 1
             again = difference(smaller)
-            if again is not None and again.found > again.promised:
-                found = again
+            if again is not None and again.loss > again.promised:
+                least = again
                 break
             if tries <= 0:
                 break
         else:
             break
-    return found
+    return least
 
 
 def _smaller(world: World) -> Iterator[World]:
@@ -290,9 +287,10 @@ def _smaller(world: World) -> Iterator[World]:
     for name, source in world.sources.items():
         if source.form != "lists":
             yield replace(world, sources={**world.sources, name: replace(source, form="lists")})
-        own, other = source.people.get(world.person, ()), world.changed.get(name, ())
-        for k in range(min(len(own), len(other))):
-            for column, value in own[k].items():
-                if repr(value) != repr(other[k][column]):
-                    row = {**other[k], column: value}
-                    yield replace(world, changed={**world.changed, name: (*other[:k], row, *other[k + 1 :])})
+        rows, changed = source.people.get(world.person, ()), world.changed.get(name, ())
+        for k in range(min(len(rows), len(changed))):
+            for column, value in rows[k].items():
+                if repr(value) != repr(changed[k][column]):
+                    row = {**changed[k], column: value}
+                    fewer = (*changed[:k], row, *changed[k + 1 :])
+                    yield replace(world, changed={**world.changed, name: fewer})

@@ -9,39 +9,42 @@ It shares no code with the rest of accord, so that a mistake would have to be ma
 
 A row is a dict, with values as they stand in the table. A question is a dict of what its function in accord
 takes, and the name of that: {"statistic": "mean", "column": "x", "bounds": (0, 100)}. Levels are whole
-millionths; public people have inf. None, NaN, ±inf and what cannot be read are missing.
+millionths; public people have inf. What a value is, and what a `where` means, is in reference_values.py.
 """
 
 from __future__ import annotations
 
-import operator
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import floor, gcd, inf, isfinite, nextafter
+from hashlib import sha256
+from math import floor, gcd, inf, isfinite, lcm, nextafter
 from typing import Any, TypeAlias
 
-MILLION, PUBLIC, HALF = 10**6, inf, Fraction(1, 2)
+from accord.lab.audit.reference_values import (
+    MILLION,
+    NUMBER,
+    Refused,
+    Row,
+    compare,
+    condition,
+    decimal,
+    number,
+    since_1970,
+    spelled,
+)
+
+PUBLIC, HALF, DAY = inf, Fraction(1, 2), 86_400
 FARTHEST, FINER, BETWEEN_EDGES, Q = 2**50, 2**10, 2**32, 2**9
 """Of people with many rows: the most steps that one lies from the lower bound, parts of a step for sums,
 steps between the first and the last edge of a histogram. Of regressions: steps from the middle to a bound."""
-EPOCH, DAY = datetime(1970, 1, 1), 86_400
-NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?"
 
-Row: TypeAlias = Mapping[str, Any]
 Question: TypeAlias = Mapping[str, Any]
-Truth: TypeAlias = bool | None
-Tokens: TypeAlias = list[tuple[str, str]]
-
-
-class Refused(ValueError):  # noqa: N818  as a mechanism's
-    """What accord must refuse, too."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,11 @@ class Person:
     level: float
     """In millionths; 0: opted out, inf: public."""
     rows: tuple[Row, ...]
-    named: bool
-    """Whether a column says whose rows they are; otherwise there is one."""
+    name: str | None
+    """Whose rows they are; None: no column says so, and there is one."""
 
 
-# ---- who has which level
+# ---- who has which level -----------------------------------------------------------------------------------
 
 
 def millionths(level: Any) -> float:
@@ -83,19 +86,20 @@ def people(
 
     `roster`: under add-remove, the levels of people who could be there. Who has another level is not read.
     """
-    own: dict[Any, list[Row]] = {}
+    by_person: dict[Any, list[Row]] = {}
     for place, row in enumerate(rows):
-        own.setdefault(place if user is None else identity(row[user]), []).append(row)
-    nobody = own.pop(None, [])
-    levels = {who: [_level(row, epsilon, tiers, default) for row in held] for who, held in own.items()}
+        by_person.setdefault(place if user is None else identity(row[user]), []).append(row)
+    nobody = by_person.pop(None, [])
+    levels = {who: [_level(row, epsilon, tiers, default) for row in by_person[who]] for who in by_person}
     if roster is None:
-        for bad, what in ((None, "no level"), (-1, "a level that is none")):
-            if count := sum(bad in found for found in levels.values()):
-                raise Refused(f"{count} of {len(own)} people have {what}")
+        for bad, text in ((None, "no level"), (-1, "a level that is none")):
+            if count := sum(bad in of_rows for of_rows in levels.values()):
+                raise Refused(f"{count} of {len(by_person)} people have {text}")
         if nobody:
             raise Refused(f"{len(nobody)} rows are of nobody")
-    strictest = {who: min(max(0, level or 0) for level in found) for who, found in levels.items()}
-    persons = [Person(strictest[who], tuple(held), user is not None) for who, held in own.items()]
+    strictest = {who: min(max(0, level or 0) for level in of_rows) for who, of_rows in levels.items()}
+    names = {who: None if user is None else who for who in by_person}
+    persons = [Person(strictest[who], tuple(by_person[who]), names[who]) for who in by_person]
     return persons if roster is None else [person for person in persons if person.level in {*roster}]
 
 
@@ -133,42 +137,7 @@ def spec(persons: Iterable[Person]) -> tuple[dict[float, int], int]:
     return dict(counts), opted_out
 
 
-# ---- values
-
-
-def number(value: Any) -> float | None:
-    """A value as a double; None: missing."""
-    if isinstance(value, str):
-        text = value.strip(" \t\n\r\v\f")
-        value = float(text) if re.fullmatch(NUMBER, text) else {"true": 1, "false": 0}.get(value.lower())
-    x = float(value) if isinstance(value, int | float | Decimal) else inf
-    return x if isfinite(x) else None
-
-
-def moment(value: Any) -> datetime | None:
-    """A date, a timestamp or ISO text; None: missing."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value) if re.fullmatch(MOMENT, value) else None
-        except ValueError:
-            return None
-    return value if isinstance(value, datetime) or value is None else datetime.combine(value, time())
-
-
-def since_1970(value: Any) -> Fraction | None:
-    """In seconds."""
-    found = moment(value)
-    return None if found is None else Fraction((found - EPOCH) // timedelta(microseconds=1), MILLION)
-
-
-def spelled(value: Any) -> str:
-    """As engines print it: true, 1, 1.0, strict."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def decimal(x: Any) -> Fraction:
-    """A declared number by its decimal value: 0.1 is one tenth."""
-    return Fraction(str(x)) if isinstance(x, float) else Fraction(x)
+# ---- cells of a grid ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -178,8 +147,8 @@ class Grid:
     low: Fraction
     high: Fraction
     step: Fraction
-    missing: int
-    """The cell of a missing value."""
+    missing: int | None
+    """The cell of a missing value; None: whoever has none is left out."""
     kind: type = float
 
     @property
@@ -201,18 +170,23 @@ class Grid:
         """A value as a double; None: missing."""
         if self.kind is float:
             return number(value)
-        found = since_1970(value)
-        if found is None:
+        seconds = since_1970(value)
+        if seconds is None:
             return None
-        return float(found // DAY * DAY) if self.kind is date else float(found * MILLION) / 1e6
+        return float(seconds // DAY * DAY) if self.kind is date else float(seconds * MILLION) / 1e6
+
+
+def value_kind(end: Any) -> type:
+    """Whether a declared end is a timestamp, a date or a number."""
+    return next((kind for kind in (datetime, date) if isinstance(end, kind)), float)
 
 
 def grid(question: Question) -> Grid:
     """Of a mean, a sum, a number of rows, a quantile, a min or a max."""
     if question["statistic"] == "rows":
         return Grid(Fraction(0), Fraction(question["max"]), Fraction(1), 0)
-    (low, high), step, missing = question["bounds"], question.get("step"), question.get("missing", "middle")
-    kind = datetime if isinstance(low, datetime) else date if isinstance(low, date) else float
+    (low, high), step, missing = question["bounds"], question.get("step"), question.get("missing", "exclude")
+    kind = value_kind(low)
     points = 2**20 if question["statistic"] in ("mean", "sum", "variance") else 2**16
     exact: Any = decimal if kind is float else since_1970
     low, high = exact(low), exact(high)
@@ -223,11 +197,22 @@ def grid(question: Question) -> Grid:
     else:
         size = decimal(step) * (DAY if kind is date else 1)
         size = size if (high - low) % size == 0 else Fraction(step)
-    at = (low + high) / 2 if missing in ("middle", "exclude") else exact(missing)
+    if missing == "exclude":
+        return Grid(low, high, size, None, kind)
+    at = (low + high) / 2 if missing in ("middle", "none") else exact(missing)
     return Grid(low, high, size, floor((at - low) / size + HALF), kind)
 
 
-def cell(x: float | None, low: float, high: float, factor: float, cells: int, missing: int) -> int:
+def excludes(question: Question) -> bool:
+    """Whether it is about those who have a value: by default, of every question that reads values."""
+    if question["statistic"] in ("count", "rows", "histogram"):
+        return False
+    return bool(question.get("missing", "exclude") == "exclude")
+
+
+def cell(
+    x: float | None, low: float, high: float, factor: float, cells: int, missing: int | None
+) -> int | None:
     """The nearest cell of a double, reckoned in doubles; what lies outside is at the nearer end."""
     if x is None:
         return missing
@@ -246,117 +231,7 @@ def nearest(total: int, parts: int, cells: int) -> int:
     return max(0, min(cells, floor(Fraction(total, parts) + HALF)))
 
 
-# ---- conditions
-
-_LESS: dict[str, Any] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-_EQUAL: dict[str, Any] = {"=": operator.eq, "<>": operator.ne, "!=": operator.ne}
-_KEYWORDS = ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE")
-_TOKEN = re.compile(
-    rf"\s*(?:(?P<number>{NUMBER})|'(?P<text>(?:[^']|'')*)'|\"(?P<name>(?:[^\"]|\"\")+)\""
-    r"|(?P<word>[^\W\d]\w*)|(?P<sign><=|>=|<>|!=|[=<>(),]))"
-)
-
-
-def compare(value: Any, sign: str, literal: Any) -> Truth:
-    """A test of one value, by the kind of the literal; None where the value is missing."""
-    if isinstance(literal, bool):
-        value = {"true": True, "false": False}.get(str(value).lower())
-    elif isinstance(literal, int | float):
-        value, literal = number(value), float(literal)
-    elif isinstance(value, date) or sign in _LESS:
-        value, literal = moment(value), moment(literal)
-    elif value is not None:
-        value = spelled(value)
-    return None if value is None else bool((_LESS | _EQUAL)[sign](value, literal))
-
-
-def negated(truth: Truth) -> Truth:
-    return None if truth is None else not truth
-
-
-def either(truths: Iterable[Truth]) -> Truth:
-    """True if one is, false if all are, else unknown."""
-    found = [*truths]
-    return True if True in found else None if None in found else False
-
-
-def condition(text: str) -> Callable[[Row], Truth]:
-    """Whether a row meets a `where`; None where a missing value leaves that unknown."""
-    tokens: Tokens = []
-    at, text = 0, text.rstrip()
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None or match.lastgroup is None:
-            raise Refused("where= cannot be read")
-        kind, token, at = match.lastgroup, match[match.lastgroup], match.end()
-        is_keyword = kind == "word" and token.upper() in _KEYWORDS
-        tokens.append(("sign", token.upper()) if is_keyword else (kind, token))
-    found = _either(tokens)
-    if tokens:
-        raise Refused("where= goes on after a whole condition")
-    return found
-
-
-def _took(tokens: Tokens, *signs: str) -> bool:
-    """Whether these signs come next; then they are taken."""
-    there = tokens[: len(signs)] == [("sign", sign) for sign in signs]
-    del tokens[: len(signs) if there else 0]
-    return there
-
-
-def _either(tokens: Tokens) -> Callable[[Row], Truth]:
-    parts = [_all(tokens)]
-    while _took(tokens, "OR"):
-        parts.append(_all(tokens))
-    return lambda row: either(part(row) for part in parts)
-
-
-def _all(tokens: Tokens) -> Callable[[Row], Truth]:
-    parts = [_test(tokens)]
-    while _took(tokens, "AND"):
-        parts.append(_test(tokens))
-    return lambda row: negated(either(negated(part(row)) for part in parts))
-
-
-def _test(tokens: Tokens) -> Callable[[Row], Truth]:
-    if _took(tokens, "NOT"):
-        inner = _test(tokens)
-        return lambda row: negated(inner(row))
-    if _took(tokens, "("):
-        inner = _either(tokens)
-        _took(tokens, ")")
-        return inner
-    kind, name = tokens.pop(0)
-    column = name.replace('""', '"') if kind == "name" else name
-    if _took(tokens, "IS", "NULL"):
-        return lambda row: _is_null(row[column])
-    if _took(tokens, "IS", "NOT", "NULL"):
-        return lambda row: not _is_null(row[column])
-    outside = _took(tokens, "NOT")
-    if _took(tokens, "IN", "("):
-        values = [_literal(tokens)]
-        while _took(tokens, ","):
-            values.append(_literal(tokens))
-        _took(tokens, ")")
-        if outside:
-            return lambda row: negated(either(compare(row[column], "=", value) for value in values))
-        return lambda row: either(compare(row[column], "=", value) for value in values)
-    sign, literal = tokens.pop(0)[1], _literal(tokens)
-    return lambda row: compare(row[column], sign, literal)
-
-
-def _is_null(value: Any) -> bool:
-    return value is None or (isinstance(value, float | Decimal) and number(value) is None)
-
-
-def _literal(tokens: Tokens) -> Any:
-    kind, token = tokens.pop(0)
-    if kind == "number":
-        return float(token)
-    return token.replace("''", "'") if kind == "text" else token == "TRUE"
-
-
-# ---- the integers behind an answer
+# ---- the integers behind an answer -------------------------------------------------------------------------
 
 
 def membership(question: Question) -> Callable[[Row], int | None] | None:
@@ -365,98 +240,144 @@ def membership(question: Question) -> Callable[[Row], int | None] | None:
     if question["statistic"] == "count" and by is None:
         where = None  # it is what is counted
     meets = None if where is None else condition(where)
-    on = grid(question) if question.get("missing") == "exclude" else None
 
     def place(row: Row) -> int | None:
         if meets is not None and meets(row) is not True:
             return None
-        if on is not None and on.read(row[question["column"]]) is None:
-            return None
-        return 0 if by is None else first([row], by, question["keys"])
+        return 0 if by is None else place_of(row, by, question["keys"])
 
-    return None if where is None and by is None and on is None else place
+    return None if where is None and by is None else place
 
 
-def first(rows: Iterable[Row], column: str, values: Sequence[Any]) -> int | None:
-    """The place of the first declared value that any row has."""
-    for place, value in enumerate(values):
-        if any(compare(row[column], "=", value) for row in rows):
-            return place
-    return None
+def place_of(row: Row, column: str, values: Sequence[Any]) -> int | None:
+    """The place of the declared value that a row has."""
+    return next((k for k, value in enumerate(values) if compare(row[column], "=", value)), None)
 
 
-def integer(question: Question, rows: Sequence[Row], named: bool) -> int | None:
-    """What a person's rows come to: a cell, a number of rows, 1 or 0; None: in no cell."""
+def most_frequent(places: Iterable[int | None], values: Sequence[Any], name: str | None) -> list[int]:
+    """The places that somebody's rows have, the most frequent first; of equal ones, the lower hash first."""
+    times = Counter(k for k in places if k is not None)
+    return sorted(times, key=lambda k: (-times[k], tie(name, values[k])))
+
+
+def tie(name: str | None, value: Any) -> int:
+    """A public hash of somebody and a category: 63 bits of SHA-256."""
+    spelled = value.encode().hex() if isinstance(value, str) else repr(float(value))
+    spelled = str(value).lower() if isinstance(value, bool) else spelled
+    return int(sha256(f"{name}:{spelled}".encode()).hexdigest()[:16], 16) >> 1
+
+
+def integer(question: Question, rows: Sequence[Row], has_id: bool) -> int | None:
+    """What a person's rows come to: a cell of a grid, a number of rows, 1 or 0; None: in no cell."""
     statistic, where = question["statistic"], question.get("where")
+    come_to = question.get("per_person", statistic)
     if statistic == "count":
         return int(where is None or "by" in question or any(condition(where)(row) for row in rows))
     if statistic == "rows":
         return min(int(question["max"]), len(rows))
-    if statistic == "histogram":
-        return _bin(question, rows, named)
     on = grid(question)
     low, factor = float(on.low), on.factor
     values = [on.read(row[question["column"]]) for row in rows]
-    if not named:
+    if not has_id:
         return cell(values[0], low, float(on.high), factor, on.cells, on.missing)
-    there = [x for x in values if x is not None]
-    if not there:
+    present = [x for x in values if x is not None]
+    if not present:
         return on.missing
-    if statistic == "sum":  # Σx − low = Σ(x − low) + (rows − 1)·low
+    if come_to == "sum":  # Σx − low = Σ(x − low) + (rows − 1)·low
         finer = FINER if max(abs(on.low), abs(on.high)) / on.step < FARTHEST // (4 * FINER) else 1
-        again = (len(there) - 1) * floor(on.low / on.step * finer + HALF)
-        return nearest(sum(steps(x, low, factor * finer) for x in there) + again, finer, on.cells)
-    whole = [steps(x, low, factor) for x in there]
-    if statistic in ("min", "max"):
-        return nearest(min(whole) if statistic == "min" else max(whole), 1, on.cells)
+        again = (len(present) - 1) * floor(on.low / on.step * finer + HALF)
+        return nearest(sum(steps(x, low, factor * finer) for x in present) + again, finer, on.cells)
+    whole = [steps(x, low, factor) for x in present]
+    if come_to in ("min", "max"):
+        return nearest(min(whole) if come_to == "min" else max(whole), 1, on.cells)
     return nearest(sum(whole), len(whole), on.cells)
 
 
-def _bin(question: Question, rows: Sequence[Row], named: bool) -> int | None:
-    """Of a histogram: cells [e0, e1), [e1, e2), …, others in the end cells; or a cell a category."""
+def bins(question: Question, rows: Sequence[Row], name: str | None) -> list[int]:
+    """Of a histogram: in which cells somebody is."""
+    if "categories" not in question:
+        place = _bin(question, rows, name is not None)
+        return [] if place is None else [place]
+    column, categories, missing = question["column"], question["categories"], question.get("missing")
+    places = most_frequent((place_of(row, column, categories) for row in rows), categories, name)
+    at_most = 1 if "by" in question else question.get("at_most", 1)
+    in_no_cell = missing in (None, "exclude")
+    return places[:at_most] or ([] if in_no_cell else [[*categories, missing].index(missing)])
+
+
+def _bin(question: Question, rows: Sequence[Row], has_id: bool) -> int | None:
+    """Of a histogram with edges: cells [e0, e1), [e1, e2), …, others in the end cells; None: in none."""
     column, missing = question["column"], question.get("missing")
-    if "categories" in question:
-        found = first(rows, column, question["categories"])
-        cells = [*question["categories"], missing]
-        return found if found is not None or missing is None else cells.index(missing)
-    edges = [decimal(edge) for edge in question["edges"]]
-    values = [x for x in (number(row[column]) for row in rows) if x is not None]
+    kind = value_kind(question["edges"][0])
+    edges: list[Any] = [(decimal if kind is float else since_1970)(edge) for edge in question["edges"]]
+    on = Grid(edges[0], edges[-1], edges[-1] - edges[0], 0, kind)
+    values = [x for x in (on.read(row[column]) for row in rows) if x is not None]
     if not values:
+        if missing in (None, "exclude"):
+            return None
         middle = sum(edge <= (edges[0] + edges[-1]) / 2 for edge in edges[1:-1])
-        return middle if missing in (None, "middle") else len(edges) - 1
-    if not named:
+        return middle if missing in ("none", "middle") else len(edges) - 1
+    if not has_id:
         return sum(values[0] >= float(edge) for edge in edges[1:-1])
-    low, factor = float(edges[0]), BETWEEN_EDGES / float(edges[-1] - edges[0])
-    mean = Fraction(sum(steps(x, low, factor) for x in values), len(values))
-    return sum(mean >= steps(float(edge), low, factor) for edge in edges[1:-1])
+    low, factor = float(edges[0]), _steps_between(edges)
+    whole, come_to = [steps(x, low, factor) for x in values], question.get("per_person", "mean")
+    again = (len(whole) - 1) * floor(edges[0] * Fraction(factor) + HALF)
+    numbers = {
+        "mean": Fraction(sum(whole), len(whole)),
+        "sum": Fraction(sum(whole) + again),
+        "min": Fraction(min(whole)),
+        "max": Fraction(max(whole)),
+    }
+    return sum(numbers[come_to] >= steps(float(edge), low, factor) for edge in edges[1:-1])
 
 
-def moments(question: Question, rows: Sequence[Row], named: bool) -> list[int]:
+def _steps_between(edges: Sequence[Fraction]) -> float:
+    """How many steps a unit has: 2ᵏ for each unit of the edges' last digit, if there is room for that."""
+    finest, width = lcm(*(edge.denominator for edge in edges)), edges[-1] - edges[0]
+    if finest * width > BETWEEN_EDGES:
+        return BETWEEN_EDGES / float(width)
+    while 2 * finest * width <= BETWEEN_EDGES:
+        finest *= 2
+    return float(finest)
+
+
+def moments(question: Question, rows: Sequence[Row], whose: str | None) -> list[int]:
     """Of a regression: the target, each column, their products with it and with each other, squares; and 1.
 
-    Columns of one category are never multiplied with each other, nor squared: that is public.
+    Columns of one category are never multiplied with each other, nor squared: that is public. Nothing of
+    somebody who lacks a column and is left out.
     """
-    y = _code(question["target"], question, rows, named)
+    if excludes(question):
+        numbers, categories = question["bounds"], question.get("categories") or {}
+        lacks_number = any(all(number(row[name]) is None for row in rows) for name in numbers)
+        places = [[place_of(row, name, values) for row in rows] for name, values in categories.items()]
+        if lacks_number or any(all(place is None for place in of_rows) for of_rows in places):
+            return []
+    has_id = whose is not None
+    y = _code(question["target"], question, rows, has_id)
     xs: list[tuple[int, str | None]] = []  # with the category that they are of
     for name in question["features"]:
         if name in question["bounds"]:
-            xs.append((_code(name, question, rows, named), None))
+            xs.append((_code(name, question, rows, has_id), None))
         else:
-            which = first(rows, name, question["categories"][name]) or 0
-            xs += [(Q if which == k else -Q, name) for k in range(1, len(question["categories"][name]))]
+            declared = question["categories"][name]
+            which, *_ = [*most_frequent((place_of(row, name, declared) for row in rows), declared, whose), 0]
+            xs += [(Q if which == k else -Q, name) for k in range(1, len(declared))]
     pairs = [(a, b) for k, a in enumerate(xs) for b in xs[k + 1 :] if a[1] is None or a[1] != b[1]]
     products = [y * x for x, _ in xs] + [a * b for (a, _), (b, _) in pairs]
     return [Q * y, *(Q * x for x, _ in xs), *products, *(x * x for x, of in xs if of is None), 1]
 
 
-def _code(column: str, question: Question, rows: Sequence[Row], named: bool) -> int:
+def _code(column: str, question: Question, rows: Sequence[Row], has_id: bool) -> int:
     """A number as one of 2Q + 1 steps between its bounds, from −Q to Q; the middle where it is missing."""
     low, high = (float(decimal(end)) for end in question["bounds"][column])
     factor, values = 2 * Q / (high - low), [number(row[column]) for row in rows]
-    if not named:
-        return cell(values[0], low, high, factor, 2 * Q, Q) - Q
-    there = [steps(x, low, factor) for x in values if x is not None]
-    return (nearest(sum(there), len(there), 2 * Q) if there else Q) - Q
+    if not has_id:
+        code = cell(values[0], low, high, factor, 2 * Q, Q)
+        assert code is not None
+        return code - Q
+    present = [steps(x, low, factor) for x in values if x is not None]
+    return (nearest(sum(present), len(present), 2 * Q) if present else Q) - Q
 
 
 def summary(
@@ -464,25 +385,28 @@ def summary(
 ) -> list[dict[float, dict[int, int]]]:
     """For each group (one, without keys) {level: {output or point of the grid: sum}}, without zeros.
 
-    Who opted out is not read. Somebody with rows in several groups is in the first. `each`: how many people
-    have each integer, as `sample` needs it.
+    Who opted out is not read. Somebody with rows in several groups is in the most frequent. `each`: how many
+    people have each integer, as `sample` needs it.
     """
     place = membership(question)
-    sums: list[dict[float, Counter[int]]] = [{} for _ in question.get("keys") or [None]]
+    keys = question.get("keys") or [None]
+    sums: list[dict[float, Counter[int]]] = [{} for _ in keys]
     for person in persons:
         places = [0 if place is None else place(row) for row in person.rows]
-        inside = [k for k in places if k is not None]
-        rows = [row for row, k in zip(person.rows, places, strict=True) if k is not None]
-        if person.level:
-            at = sums[min(inside, default=0)].setdefault(person.level, Counter())
-            for output, amount in _added(question, rows, person.named, place is not None, neighbors, each):
+        by_frequency = most_frequent(places, keys, person.name) if len(keys) > 1 else [0]
+        at_most = question.get("at_most", 1) if len(keys) > 1 else 1
+        partly = place is not None or excludes(question)
+        for chosen in by_frequency[:at_most] if person.level else []:
+            rows = [row for row, k in zip(person.rows, places, strict=True) if k == chosen]
+            at = sums[chosen].setdefault(person.level, Counter())
+            for output, amount in _added(question, rows, person.name, partly, neighbors, each):
                 at[output] += amount
-    found = [{level: {k: a for k, a in at.items() if a} for level, at in group.items()} for group in sums]
-    return [{level: at for level, at in group.items() if at} for group in found]
+    nonzero = [{level: {k: a for k, a in at.items() if a} for level, at in group.items()} for group in sums]
+    return [{level: at for level, at in group.items() if at} for group in nonzero]
 
 
 def _added(
-    question: Question, rows: Sequence[Row], named: bool, partly: bool, neighbors: str, each: bool
+    question: Question, rows: Sequence[Row], name: str | None, partly: bool, neighbors: str, each: bool
 ) -> list[tuple[int, int]]:
     """What one person with these rows of a part adds, and where."""
     statistic = question["statistic"]
@@ -491,14 +415,15 @@ def _added(
     if not rows and not (stays and statistic in ("sum", "rows")):
         return []
     if statistic == "regression":
-        return [*enumerate(moments(question, rows, named))]
-    k = integer(question, rows, named) if rows else None
+        return [*enumerate(moments(question, rows, name))]
+    if statistic == "histogram":
+        return [(k, 1) for k in bins(question, rows, name)]
+    k = integer(question, rows, name is not None) if rows else None
     if additive and stays and statistic != "mean":
         on = grid(question)
         worth = Fraction(0) if k is None else on.low + k * on.step
         k = int((worth - min(Fraction(0), on.low)) / _common(on.low, on.step))
-    elif additive and (partly or neighbors == "add-remove") and not each:
-        assert k is not None
+    elif k is not None and additive and (partly or neighbors == "add-remove") and not each:
         span = grid(question).cells
         return [(0, 2 * k - span), (1, span)] if stays else [(0, k), (1, span - k)]
     if k is None:
@@ -532,18 +457,21 @@ def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Questi
     return {k: v for k, v in question.items() if k not in ("where", "by", "keys", "membership")}, groups
 
 
-# ---- charges and chances
+# ---- charges and chances -----------------------------------------------------------------------------------
 
 
 def times(question: Question, neighbors: str = "replace") -> int:
-    """How often a person may count in an answer: twice where they may move between private groups.
+    """How many times a person may count in an answer: twice where they may move between private groups.
 
-    With a condition alone they stay for sums, and means and quantiles bear at one charge that they come or
-    go.
+    And that for each of the groups that they may be in. With a condition alone, or where missing values are
+    left out, they stay for sums; means, quantiles and regressions bear at one charge that they come or go.
     """
-    one = ("mean", "sum", "rows", "median", "quantile", "min", "max")
-    stays = "by" not in question and question["statistic"] in one
-    return 1 if membership(question) is None or neighbors == "add-remove" or stays else 2
+    once = ("mean", "sum", "rows", "median", "quantile", "min", "max", "regression")
+    stays = "by" not in question and question["statistic"] in once
+    at_most: int = question.get("at_most", 1) if "by" in question else 1
+    of_everyone = membership(question) is None and not excludes(question)
+    once_each = of_everyone or neighbors == "add-remove" or stays
+    return at_most if once_each else 2 * at_most
 
 
 def most_charge(level: float, share: Any = 1, counts: int = 1) -> float:

@@ -1,5 +1,6 @@
-"""The replay: neighbors of real tables through the real engine, with the noise frozen. Integers and scores
-move by at most the charge, and nothing else moves.
+"""The replay method: neighbors of real tables through the real engine, with the noise frozen.
+
+Integers and scores move by at most the charge, and nothing else moves.
 
 People are the first of the bundled table, with levels that are awkward on purpose; who changes, and into
 what, is partly the worst that can be thought of (ends of the bounds, far beyond them, missing, infinite,
@@ -8,6 +9,7 @@ between two points of the grid, into another group, many rows) and partly drawn 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import combinations
@@ -22,36 +24,50 @@ from accord.lab.audit.cases import (
     Person,
     Row,
     Statistic,
-    chances,
-    cut,
-    keeping,
+    keep_chances,
+    open_tables,
     plans,
-    promised,
+    promised_losses,
     real_people,
+    sampling_of,
 )
-from accord.lab.audit.exact import Worst, compared, drawn, failing
-from accord.lab.audit.laws import SURE, Law, Leak, Tap, frozen
+from accord.lab.audit.exact import WorstLoss, compare, failure, noisy_answer
+from accord.lab.audit.release_laws import SURE, Law, Leak, RecordingNoise, law_if_all_are_kept
 from accord.planning import Plan
 from accord.relation import ADD_REMOVE
-from accord.release.release import summaries
+from accord.release.release import read_summaries
 from accord.spec import Spec
+from accord.statistics import Grouped
 
-_PEOPLE, _LARGE = 40, 700.0
+_PEOPLE = 40
+_LARGE = 700.0
+"""Where exp is about to overflow."""
 _LEVELS = {
     "with public people and some who opted out": ("0.1234569", "0.7", "2.5", "inf", "0"),
     "of many rows": ("0.1234569", "0.3", "0.7", "1.1", "2.5"),
 }
 _UNEXPECTED = "9.75"
 """A level that the roster does not have: such people are not read."""
-_ODD = (nan, inf, -inf, 1e308, -0.0, 5e-324, 50.0, 49.999999999999993, REAL.bounds[0] - 1, REAL.bounds[1] + 1)
+_ODD_VALUES = (
+    nan,
+    inf,
+    -inf,
+    1e308,
+    -0.0,
+    5e-324,
+    50.0,
+    49.999999999999993,
+    REAL.bounds[0] - 1,
+    REAL.bounds[1] + 1,
+)
 
 
 def examine(
     statistic: Statistic, neighbors: str, mechanisms: Sequence[str], rng: np.random.Generator
-) -> Iterator[Worst]:
+) -> Iterator[WorstLoss]:
     """Of every plan and level, the largest loss that was seen."""
     for name, levels in _LEVELS.items():
-        user = statistic.user or name == "of many rows"
+        user = statistic.needs_user or name == "of many rows"
         yield from _Tables(statistic, neighbors, levels, user, rng).examine(mechanisms)
 
 
@@ -89,8 +105,8 @@ class _Tables:
             changed = [[*self.base[:k], who, *self.base[k + 1 :]] for who in self._people(k, number)]
             self.versions[level] = list(range(len(tables), len(tables) + len(changed)))
             tables += changed
-        self.table = cut(tables, numbers, user, self.roster)
-        self.read: dict[Any, Any] = {}
+        self.table = open_tables(tables, numbers, user, self.roster)
+        self.summaries: dict[Any, Any] = {}
 
     def _people(self, k: int, number: int) -> list[Person | None]:
         """What one person may be: as they are or absent, the worst that can be thought of, and at random."""
@@ -98,7 +114,7 @@ class _Tables:
         rows = [
             Row(-1e308, low, 1, 1),
             Row(nextafter(high, low), high, 2, 0),
-            *(Row(_ODD[(2 * number + k) % len(_ODD)], high, 9, 1) for k in range(2)),
+            *(Row(_ODD_VALUES[(2 * number + k) % len(_ODD_VALUES)], high, 9, 1) for k in range(2)),
             Row(
                 float(rng.uniform(2 * low, 1.5 * high)),
                 float(rng.choice([low, nan, high])),
@@ -111,73 +127,72 @@ class _Tables:
             people[1], people[-1] = (rows[1],) * 7, tuple(rows)
         return [None if self.roster else self.base[k], *people]
 
-    def examine(self, mechanisms: Sequence[str]) -> Iterator[Worst]:
+    def examine(self, mechanisms: Sequence[str]) -> Iterator[WorstLoss]:
         for plan in plans(self.spec, self.query, "1", self.neighbors, mechanisms):
-            for raw, most in promised(plan, self.levels).items():
-                if most == inf:
-                    continue
-                account = Worst(plan, raw, most)
-                found = [self._law(plan, which) for which in self.versions[raw]]
-                pairs = (
-                    zip(found[:1] * (len(found) - 1), found[1:], strict=True)
-                    if self.roster
-                    else combinations(found, 2)
-                )
-                for one, other in pairs:
-                    lost, said = compared(one, other, partial(str, "one person's change"))
-                    if keeping(plan) is not None and lost < inf:
-                        lost = amplified(plan, raw, float(lost))
-                    account.see(lost, said, ())
-                yield account
+            for level, promised in promised_losses(plan, self.levels).items():
+                if promised < inf:
+                    yield self._worst(WorstLoss(plan, level, promised))
 
-    def _law(self, plan: Plan, which: int) -> Law | Leak:
-        kept = tuple(chance > 0 for chance in chances(plan).values()) if plan.method.keeps_rows else ()
-        key = which, plan.query, plan.method.needs_cells, kept
+    def _worst(self, worst: WorstLoss) -> WorstLoss:
+        """Over all pairs of versions of one person; under add-remove, the first of which is their absence."""
+        laws = [self._law(worst.plan, number) for number in self.versions[worst.level]]
+        pairs = ((laws[0], other) for other in laws[1:]) if self.roster else combinations(laws, 2)
+        for here, there in pairs:
+            loss, evidence = compare(here, there, lambda: "one person's change")
+            if sampling_of(worst.plan) is not None and loss < inf:
+                loss = amplified(worst.plan, worst.level, float(loss))
+            worst.see(loss, evidence)
+        return worst
+
+    def _law(self, plan: Plan, number: int) -> Law | Leak:
+        kept = tuple(chance > 0 for chance in keep_chances(plan).values()) if plan.method.keeps_rows else ()
+        key = number, plan.query, plan.method.needs_cells, kept
         try:
-            if key not in self.read:
-                self.read[key] = summaries(self.table(which).reader, plan, Tap())
-            law, tap = frozen(partial(drawn, plan, self.read[key]))
-            _refuse_chances(plan, tap)
+            if key not in self.summaries:
+                self.summaries[key] = read_summaries(self.table(number).reader, plan, RecordingNoise())
+            law, noise = law_if_all_are_kept(partial(noisy_answer, plan, self.summaries[key]))
+            _refuse_chances(plan, noise)
             return law
         except Leak as leak:
             return leak
         except Exception as fault:
-            return failing(fault)
+            return failure(fault)
 
 
-def _refuse_chances(plan: Plan, tap: Tap) -> None:
-    """Nobody is kept by another chance than their level's."""
-    if keeping(plan) is None:
+def _refuse_chances(plan: Plan, noise: RecordingNoise) -> None:
+    """Nobody is kept by another chance than their level's, nor in more groups than they may be in."""
+    if sampling_of(plan) is None:
         return
-    allowed = dict(zip(chances(plan).values(), plan.spec.people.tolist(), strict=True))
-    asked: dict[int, int] = {}
-    for chance, _ in tap.coins:
-        asked[chance] = asked.get(chance, 0) + 1
+    groups = plan.query.part.at_most if isinstance(plan.query, Grouped) else 1
+    allowed = dict(zip(keep_chances(plan).values(), (groups * plan.spec.people).tolist(), strict=True))
+    asked = Counter(chance for chance, _ in noise.coins)
     if any(count > allowed.get(chance, 0) for chance, count in asked.items()):
         raise Leak("somebody is kept by a chance that is not their level's")
 
 
-def amplified(plan: Plan, raw: str, inner: float) -> float:
-    """What keeping people at random makes of the loss of those who are kept, by the proof in
-    mechanisms/sample.py.
+def amplified(plan: Plan, level: str, inner: float) -> float:
+    """What keeping people at random makes of the loss of those who are kept: mechanisms/sample.py proves it.
 
-    A loss d between two values is made of what is above and what is below the law without the person, a and d
-    − a, neither more than s. Where people move between groups, it is made of going and coming.
+    A loss d between two values is made of what is above and what is below the law without the person, a and
+    d − a, neither more than s. Where people come into groups and go out of them, it is made of as many
+    losses, none more than s; keeping them makes ln(1 − π + π·e^x) of each, which is convex: at worst some
+    lose s, and one the rest.
     """
-    sampled = keeping(plan)
+    sampled = sampling_of(plan)
     assert sampled is not None
-    t, pi = sampled.t, chances(plan).get(int(to_micro(float(raw))), 0) / SURE
+    t, pi = sampled.t, keep_chances(plan).get(int(to_micro(float(level))), 0) / SURE
     if t == PUBLIC or pi == 0:
         return inner
-    alone = plan.target.relation == ADD_REMOVE
-    if alone and plan.times == 1:
-        return _mixed(pi, inner)
-    s = t / 10**6 if alone else t / 10**6 / 2
+    if plan.target.relation == ADD_REMOVE:
+        largest = max(min(t / 10**6, inner), inner / plan.times)
+        several, rest = divmod(inner, largest) if largest else (0, 0.0)
+        return several * _log_mixture(pi, largest) + _log_mixture(pi, rest)
+    s = t / 10**6 / 2
     splits = np.linspace(max(0.0, inner - s), min(s, inner), 33).tolist() if inner <= 2 * s else [inner / 2]
-    return max(_mixed(pi, a) + (_mixed(pi, inner - a) if alone else -_mixed(pi, a - inner)) for a in splits)
+    return max(_log_mixture(pi, a) - _log_mixture(pi, a - inner) for a in splits)
 
 
-def _mixed(pi: float, x: float) -> float:
+def _log_mixture(pi: float, x: float) -> float:
     """ln(1 − π + π·exp(x))."""
     if pi >= 1:
         return x

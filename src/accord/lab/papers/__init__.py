@@ -1,3 +1,1 @@
-"""Every figure and table of the papers, redrawn: one file a paper, and what measures, checks, draws and
-prints them.
-"""
+"""Every figure and table of the papers, redrawn; and what measures, checks, draws and prints them."""

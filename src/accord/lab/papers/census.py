@@ -9,23 +9,23 @@ set by hand so that shares, correlations and the fit of income look as in public
     -------------------  ----------------------------------------------------------------------------------
     age                  18 + 77·Beta(1.4, 1.85), whole years
     sex                  male with probability .55 − .001·age
-    marital_status       single with probability .04 + .96·exp(−(age − 20)₊/14), else divorced or widowed with
-                         .12 + .0055·(age − 30) ± .06 (women +, men −; at least .03), else married
-    times_married        0 if single; else 1 + G up to 3, G geometric with P(G ≥ 1) = min(.3, .006·(age −
-                         15)), at least .02
+    marital_status       single with probability .04 + .96·exp(−(age − 20)₊/14), else divorced or widowed
+                         with .12 + .0055·(age − 30) ± .06 (women +, men −; at least .03), else married
+    times_married        0 if single; else 1 + G up to 3, G geometric with P(G ≥ 1) = .006·(age − 15),
+                         at least .02 and at most .3
     employed             with probability .88·σ((64 − age)/5.5) − .08·[age < 25] + .03·[male] + .02·[married]
     hours_worked         employed: 40 with probability .48; else, one half each, fewer (5 to 39, uniform) or
-                         more (41 + exponential of mean 10), up to 99; under 25 fewer is twice, men over 25
-                         more is 1.6 times as likely. Not employed: 5 to 45, uniform, with probability .3
-                         under 60 and .07 from then on, else 0
+                         more (41 + exponential of mean 10), up to 99; under 25 fewer is twice as likely, for
+                         men from 25 on more is 1.6 times as likely. Not employed: 5 to 45, uniform, with
+                         probability .3 under 60 and .07 from then on, else 0
     owns_house           with probability σ(.85 + .047·(age − 30)) if married, else σ(.1 + .025·(age − 30))
     n_children           Poisson of mean 1.6·exp(−((age − 36)/13)²) if married, .4 of it if single, .6 of it
                          otherwise; up to 10
     n_bedrooms           normal(2.2 + .8·[owns] + .2·[married] + .2·children, .95), rounded, in 0 … 10
     n_vehicles           normal(1.15 + .45·[owns] + .45·[married] + .3·[employed] + .3·(bedrooms − 3) +
                          .4·[age < 25] − .3·[age ≥ 70], .95), rounded, in 0 … 6
-    receives_foodstamps  with probability σ(−.1 − 1.4·[owns] + .4·children − .6·[married] − 1.4·[employed] −
-                         .03·(age − 45))
+    receives_foodstamps  with probability σ(−.1 − 1.4·[owns] + .4·children − .6·[married] − 1.4·[employed]
+                         − .03·(age − 45))
     income               exp(8.72 + .024·hours + .033·min(age − 18, 22) + .35·[male] + .1·[married] −
                          .1·[single] + .2·[owns] + .08·(bedrooms − 3) − .4·[foodstamps] + normal(0, .7)),
                          whole dollars, at least 1
@@ -49,8 +49,7 @@ from accord.engines import open_source
 from accord.errors import SourceError
 from accord.statistics.encoding import Numeric, Q
 from accord.statistics.regression import Regression, regression
-
-FloatArray = NDArray[np.float64]
+from accord.theory import FloatArray
 
 TARGET = "income"
 BOUNDS: dict[str, tuple[int, int]] = {
@@ -159,63 +158,62 @@ def people(rng: np.random.Generator, n: int) -> dict[str, NDArray[Any]]:
 
 
 def read(path: str | Path) -> dict[str, NDArray[Any]]:
-    """The same columns from a file, as many of them as it has; people without a positive income or with
-    anything missing are left out.
+    """The same columns from a file, as many of them as it has.
 
-    A file may have employment_status ("employed" or not) for employed and n_children_in_household for
-    n_children; whoever of its marital_status is neither married nor never married (single) counts as divorced
-    or widowed.
+    People without a positive income or with anything missing are left out. A file may have employment_status
+    ("employed" or not) for employed and n_children_in_household for n_children; whoever of its marital_status
+    is neither married nor never married (single) counts as divorced or widowed.
 
     Raises:
         SourceError: it has no income, none of the other columns, or nobody is left.
     """
     engine = open_source(path)
-    found = {
+    dialect = engine.dialect
+    names = {
         name: column
         for name in (*FEATURES, TARGET)
-        for column in (name, _OTHER_NAMES.get(name, name))[::-1]
+        for column in (_OTHER_NAMES.get(name, name), name)  # if there are both, the latter
         if column in engine.columns
     }
-    if TARGET not in found or len(found) == 1:
-        missing = (
-            f"no column {TARGET!r}" if TARGET not in found else "none of the columns " + ", ".join(FEATURES)
-        )
+    if TARGET not in names or len(names) == 1:
+        lack = "none of the columns " + ", ".join(FEATURES) if TARGET in names else f"no column {TARGET!r}"
         raise SourceError(
-            f"{str(path)!r} has {missing}. The regression needs income and at least one of the others, under "
-            "these names."
+            f"{str(path)!r} has {lack}. "
+            "The regression needs income and at least one of the others, under these names."
         )
-    asked = [
-        f"{engine.dialect.number(column, engine.columns[column])} AS {engine.dialect.quote(name)}"
+    columns = {
+        dialect.quote(name): dialect.number(column, engine.columns[column])
         if name in BOUNDS
-        else f"LOWER(CAST({engine.dialect.column(column)} AS VARCHAR)) AS {engine.dialect.quote(name)}"
-        for name, column in found.items()
-    ]
-    told = ", ".join(engine.dialect.quote(name) for name in found)
-    known = " AND ".join(f"{engine.dialect.quote(name)} IS NOT NULL" for name in found)
+        else f"LOWER(CAST({dialect.column(column)} AS VARCHAR))"
+        for name, column in names.items()
+    }
+    coded_columns = ", ".join(f"{expression} AS {name}" for name, expression in columns.items())
+    complete = " AND ".join(f"{name} IS NOT NULL" for name in columns)
     rows = engine.fetch(
-        f"SELECT {told} FROM (SELECT {', '.join(asked)} FROM {engine.source}) "
-        f"WHERE {known} AND {engine.dialect.quote(TARGET)} > 0"
+        f"SELECT {', '.join(columns)} FROM (SELECT {coded_columns} FROM {engine.source}) "
+        f"WHERE {complete} AND {dialect.quote(TARGET)} > 0"
     )
-    columns = {name: _tidy(name, np.asarray(rows[name])) for name in found}
-    if not columns[TARGET].size:
+    people = {name: _tidy(name, np.asarray(rows[name])) for name in names}
+    if not people[TARGET].size:
         raise SourceError(
-            f"{str(path)!r} has nobody with a positive income and all of {', '.join(found)}. Nothing can be "
-            "fitted."
+            f"{str(path)!r} has nobody with a positive income and all of {', '.join(names)}. "
+            "Nothing can be fitted."
         )
-    return columns
+    return people
 
 
 def query_of(columns: dict[str, NDArray[Any]]) -> Regression:
     """The regression of income on whatever else there is, as accord asks it."""
     features = [name for name in FEATURES if name in columns]
-    asked = regression(
+    query = regression(
         TARGET,
         features,
         {name: bounds for name, bounds in BOUNDS.items() if name in (*features, TARGET)},
         {name: values for name, values in CATEGORIES.items() if name in features},
+        missing="none",
     )
-    assert isinstance(asked, Regression)
-    return asked
+    assert isinstance(query, Regression)
+    return query
 
 
 @dataclass(frozen=True)
@@ -244,8 +242,7 @@ def coded(columns: dict[str, NDArray[Any]]) -> Coded:
 
 
 def _steps(scaled: FloatArray) -> FloatArray:
-    stepped: FloatArray = np.floor(Q * scaled + Q + 0.5) / Q - 1
-    return stepped
+    return np.asarray(np.floor(Q * scaled + Q + 0.5) / Q - 1, dtype=np.float64)
 
 
 def _signs(values: tuple[Any, ...], column: NDArray[Any]) -> FloatArray:

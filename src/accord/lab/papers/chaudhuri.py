@@ -1,10 +1,11 @@
-"""[C] Chaudhuri, Courtade 2023, "Mean estimation under heterogeneous privacy: some privacy can be free":
+"""Table II and Figure 1 of [C].
 
-Table II and Figure 1.
+Chaudhuri, Courtade 2023, "Mean estimation under heterogeneous privacy: some privacy can be free".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import log, sqrt
 from typing import Any
 
@@ -19,6 +20,7 @@ from accord.lab.papers.experiment import (
     Point,
     Points,
     all_below,
+    by_slack,
     is_below,
     is_near,
     mse_point,
@@ -31,20 +33,28 @@ from accord.lab.simulation.twin import Twin, twin
 from accord.spec import Spec
 
 _NAMES = {"ADPM": "affine", "PropDPM": "proportional", "LDPE": "mix", "FME": "fallah", "UNI": "minimum"}
-KNOWN = "affine, σ known"
+_WITH_STD = "affine, σ known"
 _BATCH = 2**22
+"""Values that are drawn at once."""
 
 
 def _law(spec: Spec, mechanism: str, std: float | None = None) -> Twin:
     """The law that accord's own plan follows, for values in [−½, ½]."""
-    law = twin(planned(spec, accord.mean("x", bounds=(-0.5, 0.5), std=std), mechanism))
+    law = twin(planned(spec, accord.mean("x", bounds=(-0.5, 0.5), std=std, missing="none"), mechanism))
     assert law is not None
     return law
 
 
 def _noise(law: Twin, runs: int, rng: np.random.Generator) -> Any:
     """Of the answer, in values."""
-    return law.slope * (rng.laplace(size=(runs, law.scales.size)) @ law.scales)
+    return law.slope * law.noise(runs, rng, at_once=1000)
+
+
+def _batches(runs: int, people: int) -> Iterator[int]:
+    """How many runs are drawn at once, until all are."""
+    most = max(1, _BATCH // people)
+    for start in range(0, runs, most):
+        yield min(most, runs - start)
 
 
 # ---- Table II ----------------------------------------------------------------------------------------------
@@ -68,33 +78,31 @@ def _table2(setting: tuple[float, int], runs: int, rng: np.random.Generator, _: 
     levels = np.sort(log_uniform(1000, *_RANGES[case]).draw(rng))
     spec = Spec.of(levels)
     laws = {name: _law(spec, mechanism) for name, mechanism in _NAMES.items()}
-    laws[KNOWN] = _law(spec, "affine", std=0.2)
+    laws[_WITH_STD] = _law(spec, "affine", std=0.2)
     weights = np.column_stack([np.repeat(law.weights, spec.people) for law in laws.values()])
     pi = keep_probabilities(levels, float(levels[-1]))
     squares = dict.fromkeys((*laws, "SM"), 0.0)
     mean = _BETA.mean(-0.5, 0.5)
-    for start in range(0, runs, _BATCH // 1000):
-        size = min(runs, start + _BATCH // 1000) - start
+    for size in _batches(runs, 1000):
         x = _BETA.draw(rng, (size, 1000))
         means = x @ weights
         for k, (name, law) in enumerate(laws.items()):
             squares[name] += float(((means[:, k] + _noise(law, size, rng) - mean) ** 2).sum())
         kept = rng.random((size, 1000)) < pi
-        found = sampled_mean((x * kept).sum(axis=1), kept.sum(axis=1), float(levels[-1]), 1.0, rng)
-        squares["SM"] += float(((found - mean) ** 2).sum())
+        sampled = sampled_mean((x * kept).sum(axis=1), kept.sum(axis=1), float(levels[-1]), 1.0, rng)
+        squares["SM"] += float(((sampled - mean) ** 2).sum())
     return [Point(name, case, log(total / runs), panel=str(draw)) for name, total in squares.items()]
 
 
 def _gather(points: Points) -> Points:
     """ln MSE, averaged over the draws of ε."""
-    found = []
+    averages = []
     for name in dict.fromkeys(p.method for p in points.all):
         for case in _CASES:
             values = np.array([p.value for p in points.all if p.method == name and p.x == case])
-            found.append(
-                Point(name, case, float(values.mean()), float(values.std(ddof=1)) / sqrt(values.size))
-            )
-    return Points(found)
+            error = float(values.std(ddof=1)) / sqrt(values.size)
+            averages.append(Point(name, case, float(values.mean()), error))
+    return Points(averages)
 
 
 def _claims_table2(points: Points) -> list[Claim]:
@@ -108,21 +116,13 @@ def _claims_table2(points: Points) -> list[Claim]:
 def _draw_table2(figure: Any, experiment: Experiment, points: Points) -> None:
     """A dot for what came out, a ring for the paper's."""
     for axes, (case, title) in zip(figure.subplots(1, 2, sharey=True), _CASES.items(), strict=True):
-        names = [*_TABLE2, KNOWN][::-1]
+        names = [*_TABLE2, _WITH_STD][::-1]
         for y, name in enumerate(names):
-            point = points.at(name, case)
-            ours = name in experiment.ours
-            axes.plot(
-                point.value, y, "D" if ours else "o", color="#D55E00" if ours else "#0072B2", markersize=7
-            )
-            axes.annotate(
-                f"{point.value:.2f}",
-                (point.value, y),
-                xytext=(0, 8),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8,
-            )
+            x = points.at(name, case).value
+            marker, colour = ("D", "#D55E00") if name in experiment.ours else ("o", "#0072B2")
+            axes.plot(x, y, marker, color=colour, markersize=7)
+            above = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
+            axes.annotate(f"{x:.2f}", (x, y), fontsize=8, **above)
             if name in _TABLE2:
                 axes.plot(_TABLE2[name][int(case)], y, "o", fillstyle="none", color="black", markersize=13)
         axes.set_yticks(range(len(names)), names)
@@ -135,8 +135,8 @@ TABLE2 = Experiment(
     id="C-table2",
     title="Comparison of MSE for high and low variance in ε",
     paper="[C] Table II",
-    setting=f"n = 1000 people with ln ε uniform on [−4, 2] (high) or [−3, −2] (low), averaged over {_DRAWS} "
-    "draws of ε; values Beta(2, 3) − ½",
+    setting="n = 1000 people with ln ε uniform on [−4, 2] (high) or [−3, −2] (low), "
+    f"averaged over {_DRAWS} draws of ε; values Beta(2, 3) − ½",
     runs=20_000,
     quick=500,
     settings=tuple((case, draw) for draw in range(_DRAWS) for case in _CASES),
@@ -148,7 +148,7 @@ TABLE2 = Experiment(
         "FME is reconstructed from this table: its theorem is in a paper that was not at hand.",
         "The paper has one draw of ε; a draw moves UNI's cell by about 0.2.",
     ),
-    ours=frozenset({KNOWN}),
+    ours=frozenset({_WITH_STD}),
     draw=_draw_table2,
     gather=_gather,
 )
@@ -157,53 +157,41 @@ TABLE2 = Experiment(
 # ---- Figure 1 ----------------------------------------------------------------------------------------------
 
 
-def _two(spec: Spec, law: Twin) -> tuple[float, float]:
-    """Weights of the two groups, also where they are one."""
+def _two_weights(law: Twin) -> tuple[float, float]:
+    """Of one person of each of the two groups, also where their levels are one."""
     return float(law.weights[0]), float(law.weights[-1])
 
 
 def _fig1a(n: int, runs: int, rng: np.random.Generator, _: Context) -> list[Point]:
     spec, half = two_groups(n, 0.5, 0.1, 0.15), n // 2
-    std = 1 / sqrt(12)
-    laws = {name: _law(spec, _NAMES[name]) for name in ("ADPM", "LDPE", "UNI")} | {
-        KNOWN: _law(spec, "affine", std)
-    }
+    laws = {name: _law(spec, _NAMES[name]) for name in ("ADPM", "LDPE", "UNI")}
+    laws[_WITH_STD] = _law(spec, "affine", std=1 / sqrt(12))
     errors: dict[str, list[Any]] = {name: [] for name in (*laws, "SM")}
     pi = float(keep_probabilities(np.array([0.1]), 0.15)[0])
-    for start in range(0, runs, max(1, _BATCH // n)):
-        size = min(runs, start + max(1, _BATCH // n)) - start
+    for size in _batches(runs, n):
         x = rng.random((size, n), dtype=np.float32) - np.float32(0.5)
         first, second = x[:, :half].sum(axis=1, dtype=np.float64), x[:, half:].sum(axis=1, dtype=np.float64)
         for name, law in laws.items():
-            w1, w2 = _two(spec, law)
+            w1, w2 = _two_weights(law)
             errors[name].append(w1 * first + w2 * second + _noise(law, size, rng))
         mask = rng.random((size, half), dtype=np.float32) < pi
         kept = (x[:, :half] * mask).sum(axis=1, dtype=np.float64)
         errors["SM"].append(sampled_mean(kept + second, mask.sum(axis=1) + (n - half), 0.15, 1.0, rng))
-    found = [mse_point(name, n, np.concatenate(parts)) for name, parts in errors.items()]
-    return [Point(p.method, p.x, (p.value - 1 / (12 * n)) * n**2, p.error * n**2) for p in found]
+    points = [mse_point(name, n, np.concatenate(parts)) for name, parts in errors.items()]
+    return [Point(p.method, p.x, (p.value - 1 / (12 * n)) * n**2, p.error * n**2) for p in points]
 
 
 def _claims_fig1a(points: Points) -> list[Claim]:
-    first, last = points.xs()[0], points.xs()[-1]
+    at, first, last = points.at, points.xs()[0], points.xs()[-1]
+    near = "SM is close to ADPM when n is small"
+    ends = f"n = {first:g} / n = {last:g}"
     return [
         all_below(points, "ADPM", "UNI", "every n", "ADPM is lower"),
         all_below(points, "ADPM", "LDPE", "every n", "LDPE performs worse than ADPM"),
         all_below(points, "UNI", "LDPE", "every n", "LDPE performs worse than UNI"),
-        is_below(
-            points.at("SM", first),
-            points.at("ADPM", first),
-            f"n = {first:g}",
-            "SM is close to ADPM when n is small",
-            1.1,
-        ),
-        is_below(points.at("ADPM", last), points.at("SM", last), f"n = {last:g}", "SM decays slower"),
-        is_below(
-            points.at("SM", first),
-            points.at("SM", last),
-            f"n = {first:g} / n = {last:g}",
-            "upward trend of SM",
-        ),
+        is_below(at("SM", first), at("ADPM", first), f"n = {first:g}", near, factor=1.1),
+        is_below(at("ADPM", last), at("SM", last), f"n = {last:g}", "SM decays slower"),
+        is_below(at("SM", first), at("SM", last), ends, "upward trend of SM"),
     ]
 
 
@@ -221,11 +209,10 @@ FIG1A = Experiment(
     panels=(Panel("", "", "n", "(MSE − 1/12n)·n²", "n", log_x=True),),
     warnings=(DIVIDES,),
     notes=("Which n the paper's axis has is not told in its text.",),
-    ours=frozenset({KNOWN}),
+    ours=frozenset({_WITH_STD}),
 )
 
-_R = 1 + 8 / (700 * 0.1**2)
-_SATURATION = 0.1 * _R
+_SATURATION = 0.1 * accord.theory.two_groups(700, 0.1, 300, 1.0).R
 
 
 def _fig1b(epsilon2: float, runs: int, rng: np.random.Generator, _: Context) -> list[Point]:
@@ -234,7 +221,7 @@ def _fig1b(epsilon2: float, runs: int, rng: np.random.Generator, _: Context) -> 
     points = []
     for name in ("ADPM", "PropDPM", "LDPE", "UNI"):
         law = _law(spec, _NAMES[name])
-        w1, w2 = _two(spec, law)
+        w1, w2 = _two_weights(law)
         points.append(mse_point(name, epsilon2, 100 * (w1 * first + w2 * second + _noise(law, runs, rng))))
     kept = rng.binomial(700, float(keep_probabilities(np.array([0.1]), epsilon2)[0]), runs)
     sums = rng.binomial(kept, 0.5) - kept / 2 + second
@@ -243,47 +230,28 @@ def _fig1b(epsilon2: float, runs: int, rng: np.random.Generator, _: Context) -> 
 
 
 def _claims_fig1b(points: Points) -> list[Claim]:
-    after = [x for x in points.xs() if x >= _SATURATION]
+    at, xs = points.at, points.xs()
+    after = [x for x in xs if x >= _SATURATION]
     first, last = after[0], after[-1]
-    flat = max(abs(points.at("ADPM", x).value / points.at("ADPM", first).value - 1) for x in after)
-    spread = points.at("ADPM", first).error / points.at("ADPM", first).value
-    claims = [
-        Claim(
-            "ADPM",
-            f"ε₂ ≥ {_SATURATION:.3f}",
-            "no improvement above R·ε₁",
-            flat,
-            flat < 0.05,
-            (0.05 - flat) / (2 * spread),
-        ),
-        is_below(
-            points.at("PropDPM", first),
-            points.at("PropDPM", last),
-            f"ε₂ = {first:.3g} / {last:g}",
-            "PropDPM performs worse after it",
-        ),
-        is_below(
-            points.at("LDPE", last),
-            points.at("LDPE", first),
-            f"ε₂ = {last:g} / {first:.3g}",
-            "LDPE has no saturation",
-        ),
-    ]
-    claims += [
-        is_below(points.at("ADPM", last), points.at(other, last), f"ε₂ = {last:g}", "ADPM is lower")
-        for other in ("PropDPM", "LDPE", "SM", "UNI")
-    ]
-    before = points.at("ADPM", points.xs()[0])
-    claims.append(
-        is_below(
-            points.at("ADPM", first), before, f"ε₂ = {first:.3g} / {before.x:g}", "ADPM improves up to R·ε₁"
-        )
-    )
+    saturated = at("ADPM", first)
+    change = max(abs(at("ADPM", x).value / saturated.value - 1) for x in after)
+    error = 2 * (saturated.error / saturated.value)
+    flat = "no improvement above R·ε₁"
+    rise, fall = f"ε₂ = {first:.3g} / {last:g}", f"ε₂ = {last:g} / {first:.3g}"
+    until = f"ε₂ = {first:.3g} / {xs[0]:g}"
     theory = accord.theory.two_groups(700, 0.1, 300, last).bound * 1e4
-    point = points.at("ADPM", last)
-    off = Point("ADPM / Theorem 1", last, point.value / theory, point.error / theory)
-    claims.append(is_near(off, f"ε₂ = {last:g}, against the bound of Theorem 1", 1.0, 0.05))
-    return claims
+    ratio = Point("ADPM / Theorem 1", last, at("ADPM", last).value / theory, at("ADPM", last).error / theory)
+    return [
+        by_slack("ADPM", f"ε₂ ≥ {_SATURATION:.3f}", flat, change, 0.05 - change, error),
+        is_below(at("PropDPM", first), at("PropDPM", last), rise, "PropDPM performs worse after it"),
+        is_below(at("LDPE", last), at("LDPE", first), fall, "LDPE has no saturation"),
+        *(
+            is_below(at("ADPM", last), at(other, last), f"ε₂ = {last:g}", "ADPM is lower")
+            for other in ("PropDPM", "LDPE", "SM", "UNI")
+        ),
+        is_below(saturated, at("ADPM", xs[0]), until, "ADPM improves up to R·ε₁"),
+        is_near(ratio, f"ε₂ = {last:g}, against the bound of Theorem 1", 1.0, 0.05),
+    ]
 
 
 FIG1B = Experiment(
@@ -296,7 +264,7 @@ FIG1B = Experiment(
     settings=(0.11, 0.13, 0.15, 0.18, round(_SATURATION, 6), 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0),
     measure=_fig1b,
     claims=_claims_fig1b,
-    panels=(Panel("", "", "ε₂", "MSE × 10⁴", "ε₂", marks=((_SATURATION, "R·ε₁"),)),),
+    panels=(Panel("", "", "ε₂", "MSE × 10⁴", "ε₂", vertical_lines=((_SATURATION, "R·ε₁"),)),),
     warnings=(DIVIDES,),
     notes=("Which ε₂ the paper's axis has is not told in its text.",),
 )

@@ -2,7 +2,7 @@
 
 `measure` does the work for one setting and is given its own generator, so that what comes out depends on the
 seed and on the setting's place in the list, never on how many processes share the work. A claim is something
-that the paper says in numbers or words; it knows how many standard errors it is away from failing.
+that the paper says in numbers or words; it knows how many standard errors it is away from turning.
 """
 
 from __future__ import annotations
@@ -14,13 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-
-OURS = "ours"
-"""A method of which no paper has a curve: drawn in another way."""
-BROKEN = "not private as printed"
+from accord.theory import FloatArray
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ class Claim:
     paper: float | str
     here: float | str
     agrees: bool
-    sure: float = inf
+    margin: float = inf
     """Standard errors between what came out and the border of agreeing; negative where it does not agree."""
     why: str = ""
     """The reason, where it does not agree."""
@@ -68,8 +63,8 @@ class Panel:
     """Where the axis begins, if it is not logarithmic."""
     top: float | None = None
     """Where it ends, if curves that run away would hide the others."""
-    marks: tuple[tuple[float, str], ...] = ()
-    """Vertical lines with their names."""
+    vertical_lines: tuple[tuple[float, str], ...] = ()
+    """At which x, and their names."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +93,11 @@ class Points:
 
     def curve(self, method: str, panel: str = "") -> tuple[FloatArray, FloatArray, FloatArray]:
         """x, values and standard errors, ascending."""
-        found = sorted((p for p in self.all if p.method == method and p.panel == panel), key=lambda p: p.x)
+        points = sorted((p for p in self.all if p.method == method and p.panel == panel), key=lambda p: p.x)
         return (
-            np.array([p.x for p in found]),
-            np.array([p.value for p in found]),
-            np.array([p.error for p in found]),
+            np.array([p.x for p in points]),
+            np.array([p.value for p in points]),
+            np.array([p.error for p in points]),
         )
 
 
@@ -118,9 +113,7 @@ class Experiment:
     runs: int
     """As in the paper."""
     quick: int
-    """Runs that are enough for every claim to be at least three standard errors away from turning: what tests
-    use.
-    """
+    """Runs with which every claim is at least three standard errors away from turning: what tests use."""
     settings: tuple[Any, ...]
     measure: Callable[[Any, int, np.random.Generator, Context], Sequence[Point]]
     """All methods at one setting. Generators are seeded by the setting's place, not by the process."""
@@ -140,18 +133,16 @@ class Experiment:
 
 def mean_of(points: Points, method: str, xs: Sequence[float], panel: str = "") -> Point:
     """The mean of one method over several settings."""
-    found = [points.at(method, x, panel) for x in xs]
-    error = sqrt(sum(p.error**2 for p in found)) / len(xs)
-    return Point(method, nan, sum(p.value for p in found) / len(xs), error, panel)
+    each = [points.at(method, x, panel) for x in xs]
+    error = sqrt(sum(p.error**2 for p in each)) / len(xs)
+    return Point(method, nan, sum(p.value for p in each) / len(xs), error, panel)
 
 
 def rmse_point(method: str, x: float, errors: Any, panel: str = "") -> Point:
     """The root mean square of simulated errors, with its standard error."""
-    squares = np.asarray(errors, dtype=np.float64) ** 2
-    mse = float(squares.mean())
-    root = sqrt(mse)
-    spread = float(squares.std(ddof=1)) / sqrt(squares.size) if squares.size > 1 else inf
-    return Point(method, x, root, spread / (2 * root) if root else 0.0, panel)
+    mse = mse_point(method, x, errors, panel)
+    rmse = sqrt(mse.value)
+    return Point(method, x, rmse, mse.error / (2 * rmse) if rmse else 0.0, panel)
 
 
 def mse_point(method: str, x: float, errors: Any, panel: str = "") -> Point:
@@ -162,17 +153,10 @@ def mse_point(method: str, x: float, errors: Any, panel: str = "") -> Point:
 
 
 def is_below(low: Point, high: Point, setting: str, paper: str, factor: float = 1.0, why: str = "") -> Claim:
-    """That `low` is at most factor·`high`; what is told is their ratio."""
-    gap, spread = factor * high.value - low.value, hypot(low.error, factor * high.error)
-    agrees = gap >= 0
-    return Claim(
-        f"{low.method} / {high.method}",
-        setting,
-        paper,
-        low.value / high.value,
-        agrees,
-        gap / spread if spread else (inf if agrees else -inf),
-        "" if agrees else why,
+    """That `low` is at most factor·`high`; the claim shows their ratio."""
+    slack, error = factor * high.value - low.value, hypot(low.error, factor * high.error)
+    return by_slack(
+        f"{low.method} / {high.method}", setting, paper, low.value / high.value, slack, error, why
     )
 
 
@@ -185,12 +169,13 @@ def is_lowest(
     paper: str,
     factor: float = 1.0,
 ) -> Claim:
-    """That a method is at most factor times each of the others at x; what is told is how it stands to the
-    best of them.
+    """That a method is at most factor times each of the others at x.
+
+    The claim shows its ratio to the best of them.
     """
-    found = [is_below(points.at(method, x), points.at(other, x), setting, paper, factor) for other in others]
-    nearest = max(found, key=lambda claim: claim.here)
-    return replace(nearest, agrees=all(c.agrees for c in found), sure=min(c.sure for c in found))
+    each = [is_below(points.at(method, x), points.at(other, x), setting, paper, factor) for other in others]
+    nearest = max(each, key=lambda claim: claim.here)
+    return replace(nearest, agrees=all(c.agrees for c in each), margin=min(c.margin for c in each))
 
 
 def all_below(
@@ -203,38 +188,32 @@ def all_below(
     factor: float = 1.0,
     why: str = "",
 ) -> Claim:
-    """That `low` is at most factor·`high` at every x of a panel; what is told is the largest ratio."""
-    found = [
+    """That `low` is at most factor·`high` at every x of a panel; the claim shows the largest ratio."""
+    each = [
         is_below(points.at(low, x, panel), points.at(high, x, panel), setting, paper, factor)
         for x in points.xs(panel)
     ]
-    agrees = all(claim.agrees for claim in found)
-    worst = max(claim.here for claim in found if isinstance(claim.here, float))
-    return Claim(
-        f"{low} / {high}, at most",
-        setting,
-        paper,
-        worst,
-        agrees,
-        min(c.sure for c in found),
-        "" if agrees else why,
-    )
+    agrees = all(claim.agrees for claim in each)
+    worst = max(claim.here for claim in each if isinstance(claim.here, float))
+    margin = min(claim.margin for claim in each)
+    return Claim(f"{low} / {high}, at most", setting, paper, worst, agrees, margin, "" if agrees else why)
 
 
-def is_near(point: Point, setting: str, paper: float, within: float, why: str = "") -> Claim:
-    """That a number is the paper's, up to so much."""
-    slack = within - abs(point.value - paper)
-    return Claim(
-        point.method,
-        setting,
-        paper,
-        point.value,
-        slack >= 0,
-        slack / point.error if point.error else (inf if slack >= 0 else -inf),
-        "" if slack >= 0 else why,
-    )
+def is_near(point: Point, setting: str, paper: float, tolerance: float, why: str = "") -> Claim:
+    """That a number is the paper's, up to the tolerance."""
+    slack = tolerance - abs(point.value - paper)
+    return by_slack(point.method, setting, paper, point.value, slack, point.error, why)
 
 
-def is_true(method: str, setting: str, paper: str, here: float | str, agrees: bool, why: str = "") -> Claim:
-    """Something that is not a comparison of two points."""
-    return Claim(method, setting, paper, here, agrees, inf if agrees else -inf, "" if agrees else why)
+def is_true(method: str, setting: str, paper: str, here: float | str, agrees: bool) -> Claim:
+    """Something that is not a comparison of two points, and has no standard error."""
+    return Claim(method, setting, paper, here, agrees, inf if agrees else -inf)
+
+
+def by_slack(
+    method: str, setting: str, paper: float | str, here: float, slack: float, error: float, why: str = ""
+) -> Claim:
+    """A claim that agrees where `slack`, which has this standard error, is not negative."""
+    agrees = slack >= 0
+    margin = slack / error if error else (inf if agrees else -inf)
+    return Claim(method, setting, paper, here, agrees, margin, "" if agrees else why)

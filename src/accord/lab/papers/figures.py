@@ -1,7 +1,4 @@
-"""Figures of experiments: lines in the papers' layout, with accord's own beside them.
-
-By matplotlib, of the extra `plot`.
-"""
+"""Figures of experiments, by matplotlib: the papers' layout, with accord's own curves dashed."""
 
 from __future__ import annotations
 
@@ -32,35 +29,27 @@ LOOKS = (
 
 def draw_experiment(
     experiment: Experiment, points: Points, note: str, folder: Path, framed: bool = True
-) -> list[Path]:
+) -> None:
     """The figure as PNG and SVG; `framed`: with the ends of the axes that the experiment gives."""
     plt = pyplot()
     columns = min(3, len(experiment.panels))
     rows = ceil(len(experiment.panels) / columns)
     wide = experiment.draw is not None or columns > 1
-    with plt.rc_context(
-        {"svg.hashsalt": experiment.id, "axes.spines.top": False, "axes.spines.right": False}
-    ):
-        figure = plt.figure(
-            figsize=(4.2 * max(columns, 2.5 if wide else 1.7), 3.3 * rows + 1.5), layout="constrained"
-        )
+    style = {"svg.hashsalt": experiment.id, "axes.spines.top": False, "axes.spines.right": False}
+    with plt.rc_context(style):
+        size = (4.2 * max(columns, 2.5 if wide else 1.7), 3.3 * rows + 1.5)
+        figure = plt.figure(figsize=size, layout="constrained")
         if experiment.draw is not None:
             experiment.draw(figure, experiment, points)
         else:
             _lines(figure, experiment, points, rows, columns, framed)
+        title = fill(f"{experiment.paper}: {experiment.title}", 100 if wide else 58)
+        figure.suptitle(title, fontweight="bold", fontsize=11)
         width = 165 if wide else 115
-        figure.suptitle(
-            fill(f"{experiment.paper}: {experiment.title}", 100 if wide else 58),
-            fontweight="bold",
-            fontsize=11,
-        )
-        said = "\n".join(fill(text, width) for text in (f"{note}.", *experiment.warnings))
-        figure.supxlabel(said, x=0.01, ha="left", fontsize=7, color="#444444")
-        targets = [folder / f"{experiment.id}.{kind}" for kind in ("png", "svg")]
-        for target in targets[:-1]:
-            figure.savefig(target, dpi=130)
-        save(plt, figure, targets[-1], metadata={"Date": None})
-    return targets
+        notes = "\n".join(fill(text, width) for text in (f"{note}.", *experiment.warnings))
+        figure.supxlabel(notes, x=0.01, ha="left", fontsize=7, color="#444444")
+        figure.savefig(folder / f"{experiment.id}.png", dpi=130)
+        save(plt, figure, folder / f"{experiment.id}.svg", metadata={"Date": None})
 
 
 def _lines(
@@ -68,13 +57,14 @@ def _lines(
 ) -> None:
     all_axes = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     names = list(dict.fromkeys(p.method for p in points.all))
-    theirs, ours = [n for n in names if n not in experiment.ours], [n for n in names if n in experiment.ours]
-    looks = dict(zip((*theirs, *ours), LOOKS, strict=False))
-    for axes, given in zip(all_axes, experiment.panels, strict=False):
-        panel = given if framed else replace(given, bottom=None, top=None)
-        for name in (*theirs, *ours):
+    names.sort(key=lambda name: name in experiment.ours)  # the paper's first
+    looks = dict(zip(names, LOOKS, strict=False))
+    for axes, panel in zip(all_axes, experiment.panels, strict=False):
+        if not framed:
+            panel = replace(panel, bottom=None, top=None)
+        for name in names:
             _line(axes, points, panel, name, looks[name], name in experiment.ours)
-        _dress(axes, panel)
+        _label(axes, panel)
     for axes in all_axes[len(experiment.panels) :]:
         axes.set_axis_off()
     handles, labels = all_axes[0].get_legend_handles_labels()
@@ -86,7 +76,9 @@ def _line(axes: Any, points: Points, panel: Panel, name: str, look: tuple[str, s
     if not x.size:
         return
     colour, marker = look
-    is_beyond = panel.top is not None and y.min() > panel.top
+    label = f"{name} (ours)" if ours else name
+    if panel.top is not None and y.min() > panel.top:
+        label += " (beyond the axis)"
     axes.plot(
         x,
         y,
@@ -96,13 +88,15 @@ def _line(axes: Any, points: Points, panel: Panel, name: str, look: tuple[str, s
         markersize=5,
         markerfacecolor="white" if ours else colour,
         linewidth=1.4,
-        label=f"{name}{' (ours)' if ours else ''}{' (beyond the axis)' if is_beyond else ''}",
+        label=label,
     )
-    low = np.maximum(y - 2 * error, np.min(y[y > 0], initial=1e-9) / 10) if panel.log_y else y - 2 * error
+    low = y - 2 * error
+    if panel.log_y:
+        low = np.maximum(low, np.min(y[y > 0], initial=1e-9) / 10)
     axes.fill_between(x, low, y + 2 * error, color=colour, alpha=0.15, linewidth=0)
 
 
-def _dress(axes: Any, panel: Panel) -> None:
+def _label(axes: Any, panel: Panel) -> None:
     axes.set(xlabel=panel.x, ylabel=panel.y)
     if panel.title:
         axes.set_title(panel.title, fontsize=9, loc="left")
@@ -114,15 +108,9 @@ def _dress(axes: Any, panel: Panel) -> None:
         axes.set_ylim(bottom=panel.bottom)
     if panel.top is not None:
         axes.set_ylim(top=panel.top)
-    for place, name in panel.marks:
-        axes.axvline(place, color="#888888", linestyle=":", linewidth=1)
-        axes.annotate(
-            name,
-            (place, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(3, -10),
-            textcoords="offset points",
-            fontsize=8,
-        )
+    for x, name in panel.vertical_lines:
+        axes.axvline(x, color="#888888", linestyle=":", linewidth=1)
+        at = {"xycoords": ("data", "axes fraction"), "xytext": (3, -10), "textcoords": "offset points"}
+        axes.annotate(name, (x, 1), fontsize=8, **at)
     axes.grid(color="#EEEEEE")
     axes.set_axisbelow(True)

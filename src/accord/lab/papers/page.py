@@ -1,6 +1,4 @@
-"""What came out of experiments, for readers: a table in the terminal, CSV, and one page as Markdown and as
-HTML.
-"""
+"""What came out of experiments: a table in the terminal, CSV, and one page as Markdown and as HTML."""
 
 from __future__ import annotations
 
@@ -23,16 +21,19 @@ from accord.lab.papers.reproduction import EXPERIMENTS, Result
 
 _PAPERS = {
     "J": "Jorgensen, Yu, Cormode 2015. Conservative or liberal? Personalized differential privacy. ICDE.",
-    "F": "Ferrando, Gillenwater, Kulesza 2021. Combining public and private data. NeurIPS workshop Privacy "
-    "in Machine Learning.",
-    "C": "Chaudhuri, Courtade 2023. Mean estimation under heterogeneous privacy: some privacy can be free. "
-    "ISIT.",
+    "F": "Ferrando, Gillenwater, Kulesza 2021. Combining public and private data. "
+    "NeurIPS workshop Privacy in Machine Learning.",
+    "C": "Chaudhuri, Courtade 2023. "
+    "Mean estimation under heterogeneous privacy: some privacy can be free. ISIT.",
     "Z": "Cyffers, Ziani 2026. Limits of personalizing differential privacy budgets.",
 }
 _SURE = 2.0
+"""Standard errors from the border: with fewer, the runs cannot tell."""
+_HEAD = ("method", "where", "paper", "here", "agrees?")
+_TITLE = "The papers' figures and tables, redrawn"
 
 
-def is_paper(claim: Claim) -> bool:
+def is_of_paper(claim: Claim) -> bool:
     """Whether a paper says it; not what is said of our own curves, or of another reading of its words."""
     return not (isinstance(claim.paper, str) and claim.paper.startswith("("))
 
@@ -41,18 +42,18 @@ def number(x: float | str) -> str:
     return x if isinstance(x, str) else f"{x:.4g}"
 
 
-def said(claim: Claim) -> str:
+def verdict(claim: Claim) -> str:
     """Whether it agrees; unsure, where the runs are too few to tell."""
     word = "yes" if claim.agrees else "no"
-    return word if abs(claim.sure) >= _SURE else f"{word}, unsure"
+    return word if abs(claim.margin) >= _SURE else f"{word}, unsure"
 
 
-def how(result: Result) -> str:
-    """In a sentence: how it was measured."""
+def runs_text(result: Result) -> str:
+    """By what it was measured: the runs and their seed, and whose data where there are any."""
     runs = "by formula" if result.experiment.runs == 1 else f"{result.runs:,} runs, seed {result.seed}"
     if not result.experiment.id.startswith("J-fig3"):
         return runs
-    return f"{runs}, people {'of the generator' if result.data is None else f'of {result.data.name}'}"
+    return f"{runs}, people of {'the generator' if result.data is None else result.data.name}"
 
 
 def view(result: Result) -> Any:
@@ -67,10 +68,10 @@ def view(result: Result) -> Any:
             claim.setting,
             number(claim.paper),
             number(claim.here),
-            Text(said(claim), style="bold red" if said(claim) == "no" else ""),
+            Text(verdict(claim), style="bold red" if verdict(claim) == "no" else ""),
         )
     parts: list[Any] = [Text(f"{experiment.id}  {experiment.paper}: {experiment.title}", style="bold")]
-    parts += [Text(f"{experiment.setting} ({how(result)})", style="dim"), grid]
+    parts += [Text(f"{experiment.setting} ({runs_text(result)})", style="dim"), grid]
     parts += [Text(f"{c.method}, {c.setting}: {c.why}") for c in result.claims if c.why]
     return Group(*parts, "")
 
@@ -99,7 +100,8 @@ def write(results: Sequence[Result], out: Path) -> list[Path]:
             f"cannot make the folder {str(folder)!r} ({type(fault).__name__}). Name one that can be written."
         ) from None
     for result in results:
-        draw_experiment(result.experiment, result.points, how(result), folder, framed=result.data is None)
+        note = runs_text(result)
+        draw_experiment(result.experiment, result.points, note, folder, framed=result.data is None)
         _write_csv(result, folder / f"{result.experiment.id}.csv")
     pages = [out / "reproduction.md", out / "reproduction.html"]
     pages[0].write_text(_markdown(results), encoding="utf-8")
@@ -113,49 +115,39 @@ def _write_csv(result: Result, path: Path) -> None:
         writer.writerow(["id", "panel", "method", "ours", "x", "y", "value", "standard_error"])
         for p in result.points.all:
             ours = int(p.method in result.experiment.ours)
-            second = "" if p.y is None else repr(p.y)
-            writer.writerow(
-                [
-                    result.experiment.id,
-                    p.panel,
-                    p.method,
-                    ours,
-                    repr(p.x),
-                    second,
-                    repr(p.value),
-                    repr(p.error),
-                ]
-            )
-
-
-_TITLE = "The papers' figures and tables, redrawn"
+            y = "" if p.y is None else repr(p.y)
+            numbers = [repr(p.x), y, repr(p.value), repr(p.error)]
+            writer.writerow([result.experiment.id, p.panel, p.method, ours, *numbers])
 
 
 def _opening(results: Sequence[Result]) -> list[str]:
+    """What was measured, how much of it the papers say, and how to read the tables: three paragraphs."""
     ids = " ".join(r.experiment.id for r in results) if len(results) < 6 else "all"
-    claims = [c for r in results for c in r.claims if is_paper(c)]
+    minutes = sum(r.seconds for r in results) / 60
+    quick = sum(r.runs < r.experiment.runs for r in results)
+    runs = ", with the papers' numbers of runs."
+    if quick:
+        runs = f"; {quick} of {len(results)} with fewer runs than the paper's."
+    claims = [c for r in results for c in r.claims if is_of_paper(c)]
     others = sum(len(r.claims) for r in results) - len(claims)
-    sure = [c for c in claims if abs(c.sure) >= _SURE]
+    sure = [c for c in claims if abs(c.margin) >= _SURE]
     noes = [c for c in sure if not c.agrees]
-    quick = [r for r in results if r.runs < r.experiment.runs]
-    return [
-        f"Made by `accord reproduce {ids}` of accord {accord.__version__}, in "
-        f"{sum(r.seconds for r in results) / 60:.1f} minutes of one core"
-        + (
-            f"; {len(quick)} of {len(results)} with fewer runs than the paper's."
-            if quick
-            else ", with the papers' numbers of runs."
-        ),
+    score = (
         f"Of {len(claims)} things that the papers say, {len(sure) - len(noes)} came out, {len(noes)} did "
-        f"not, and for {len(claims) - len(sure)} the runs are too few to tell (“unsure”: less than "
-        f"two standard errors from the border)."
-        + (" Each that did not is told below, with the reason." if noes and all(c.why for c in noes) else "")
-        + (
-            f" {others} more rows, in brackets, are about accord's own curves, or read the same words in "
-            "another way."
-            if others
-            else ""
-        ),
+        f"not, and for {len(claims) - len(sure)} the runs are too few to tell "
+        "(“unsure”: less than two standard errors from the border)."
+    )
+    if noes and all(c.why for c in noes):
+        score += " Each that did not is told below, with the reason."
+    if others:
+        score += (
+            f" {others} more rows, in brackets, are about accord's own curves, "
+            "or read the same words in another way."
+        )
+    return [
+        f"Made by `accord reproduce {ids}` of accord {accord.__version__}, "
+        f"in {minutes:.1f} minutes of one core{runs}",
+        score,
         "How to read the tables: where a paper gives a number, it stands under “paper”; where it gives "
         "words, they do. “A / B” is what A has on the figure's y axis divided by what B has there, at "
         "the same place unless two are named; below 1, A is better. Where words leave open how much, what "
@@ -168,13 +160,13 @@ def _opening(results: Sequence[Result]) -> list[str]:
 
 def _sections(result: Result) -> tuple[list[list[str]], list[str]]:
     """Rows of claims, and what is to be said besides."""
-    rows = [[c.method, c.setting, number(c.paper), number(c.here), said(c)] for c in result.claims]
+    rows = [[c.method, c.setting, number(c.paper), number(c.here), verdict(c)] for c in result.claims]
     whys = [f"{c.method}, {c.setting}: {c.why}" for c in result.claims if c.why]
     return rows, [*whys, *result.experiment.warnings, *result.experiment.notes]
 
 
 def _score(result: Result) -> str:
-    theirs = [c for c in result.claims if is_paper(c)]
+    theirs = [c for c in result.claims if is_of_paper(c)]
     return f"{sum(c.agrees for c in theirs)} of {len(theirs)}"
 
 
@@ -182,7 +174,9 @@ def _measure(result: Result) -> str:
     return ", ".join(dict.fromkeys(panel.y for panel in result.experiment.panels))
 
 
-_HEAD = ("method", "where", "paper", "here", "agrees?")
+def _caption(result: Result) -> str:
+    e = result.experiment
+    return f"{e.setting} ({runs_text(result)}). Numbers are of: {_measure(result)}."
 
 
 def _markdown(results: Sequence[Result]) -> str:
@@ -195,13 +189,7 @@ def _markdown(results: Sequence[Result]) -> str:
     for r in results:
         e = r.experiment
         rows, words = _sections(r)
-        lines += [
-            "",
-            f"## {e.id}",
-            "",
-            f"**{e.paper}: {e.title}.** {e.setting} ({how(r)}). Numbers are of: {_measure(r)}.",
-            "",
-        ]
+        lines += ["", f"## {e.id}", "", f"**{e.paper}: {e.title}.** {_caption(r)}", ""]
         lines += [f"![{e.id}](reproduction/{e.id}.png)", ""]
         lines += ["| " + " | ".join(_HEAD) + " |", "|---" * len(_HEAD) + "|"]
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -210,29 +198,22 @@ def _markdown(results: Sequence[Result]) -> str:
 
 
 def _html(results: Sequence[Result]) -> str:
-    body = [
-        f"<h1>{_TITLE}</h1>",
-        *(f"<p>{escape(text).replace(chr(96), '')}</p>" for text in _opening(results)),
-        "<ul>",
-    ]
+    paragraphs = [escape(text).replace("`", "") for text in _opening(results)]
+    body = [f"<h1>{_TITLE}</h1>", *(f"<p>{text}</p>" for text in paragraphs), "<ul>"]
     body += [f"<li><b>[{key}]</b> {escape(paper)}</li>" for key, paper in _PAPERS.items()] + ["</ul><table>"]
     for r in results:
         e = r.experiment
-        body.append(
-            "<tr><td><a "
-            f'href="#{e.id}">{e.id}</a></td>'
-            f"<td>{escape(f'{e.paper}: {e.title}')}</td><td>{_score(r)}</td></tr>"
-        )
+        cells = f'<a href="#{e.id}">{e.id}</a>', escape(f"{e.paper}: {e.title}"), _score(r)
+        body.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     body.append("</table>")
     for r in results:
         e = r.experiment
         rows, words = _sections(r)
         body += [
             f'<h2 id="{e.id}">{e.id}</h2>',
-            f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> "
-            f"{escape(f'{e.setting} ({how(r)}). Numbers are of: {_measure(r)}.')}</p>",
+            f"<p><b>{escape(f'{e.paper}: {e.title}.')}</b> {escape(_caption(r))}</p>",
+            f'<img src="reproduction/{e.id}.png" alt="{escape(e.title)}">',
         ]
-        body.append(f'<img src="reproduction/{e.id}.png" alt="{escape(e.title)}">')
         body += html.table(_HEAD, rows, bad=("no",))
         body += ["<ul>", *(f"<li>{escape(text)}</li>" for text in words), "</ul>"]
     return html.document(_TITLE, body)

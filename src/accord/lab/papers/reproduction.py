@@ -1,7 +1,6 @@
-"""reproduce: measure experiments, in as many processes as there are cores for, and say where the papers are
-met.
+"""reproduce: measure experiments in several processes, and say where the papers are met.
 
-What comes out depends on the seed alone: every setting has a generator of its own, and every process reckons
+What comes out depends on the seed alone: every setting has a generator of its own, and every process computes
 with one thread.
 """
 
@@ -20,12 +19,28 @@ from zlib import crc32
 import numpy as np
 
 from accord.errors import AccordError, did_you_mean
-from accord.lab.papers import chaudhuri, cyffers, ferrando, jorgensen, jorgensen_regression
+from accord.lab.papers import (
+    chaudhuri,
+    cyffers,
+    ferrando,
+    jorgensen_counts,
+    jorgensen_medians,
+    jorgensen_regression,
+)
 from accord.lab.papers.experiment import Claim, Context, Experiment, Point, Points
 from accord.lab.processes import shared
 
 EXPERIMENTS: dict[str, Experiment] = {
-    e.id: e for e in (*jorgensen.ALL, *jorgensen_regression.ALL, *ferrando.ALL, *chaudhuri.ALL, *cyffers.ALL)
+    e.id: e
+    for paper in (
+        jorgensen_counts,
+        jorgensen_medians,
+        jorgensen_regression,
+        ferrando,
+        chaudhuri,
+        cyffers,
+    )
+    for e in paper.ALL
 }
 
 
@@ -56,14 +71,14 @@ class Result:
                     "paper": c.paper,
                     "here": c.here,
                     "agrees": c.agrees,
-                    "standard_errors_to_the_border": None if isinf(c.sure) else c.sure,
+                    "standard_errors_to_the_border": None if isinf(c.margin) else c.margin,
                 }
                 for c in self.claims
             ),
             *(
                 {
                     "method": p.method,
-                    "setting": setting(self.experiment, p),
+                    "setting": _setting_text(self.experiment, p),
                     "paper": None,
                     "here": p.value,
                     "agrees": None,
@@ -74,8 +89,8 @@ class Result:
         ]
 
 
-def setting(experiment: Experiment, point: Point) -> str:
-    """Where a point lies, in words."""
+def _setting_text(experiment: Experiment, point: Point) -> str:
+    """Where a point lies."""
     panel = next((p for p in experiment.panels if p.key == point.panel), None)
     parts = [f"{(panel or experiment.panels[0]).symbol} = {point.x:g}"]
     if point.y is not None:
@@ -87,15 +102,13 @@ def setting(experiment: Experiment, point: Point) -> str:
 
 def wanted(ids: Sequence[str]) -> list[Experiment]:
     """The experiments of these names: "all", whole ids, or beginnings of them such as C or J-fig1."""
-    found: dict[str, Experiment] = {}
+    chosen: dict[str, Experiment] = {}
     for name in ids or ("all",):
-        matching = [
-            e for key, e in EXPERIMENTS.items() if name == "all" or key == name or key.startswith(name)
-        ]
+        matching = {key: e for key, e in EXPERIMENTS.items() if name == "all" or key.startswith(name)}
         if not matching:
             raise AccordError(f"there is no figure {name!r}: {did_you_mean(name, EXPERIMENTS)}")
-        found |= {e.id: e for e in matching}
-    return list(found.values())
+        chosen |= matching
+    return list(chosen.values())
 
 
 def reproduce(
@@ -125,7 +138,8 @@ def reproduce(
     tasks = [(e.id, k) for e in experiments for k in range(len(e.settings))]
     measured: dict[str, dict[int, list[Point]]] = {e.id: {} for e in experiments}
     spent = dict.fromkeys(measured, 0.0)
-    for (key, k), (points, seconds) in shared(tasks, partial(_measured, runs, seed, context), workers):
+    work = partial(measure, runs=runs, seed=seed, context=context)
+    for (key, k), (points, seconds) in shared(tasks, work, workers):
         measured[key][k] = points
         spent[key] += seconds
         progress(key)
@@ -162,14 +176,11 @@ def catalogue() -> dict[str, Any]:
     }
 
 
-def _measured(
-    runs: int | None, seed: int, context: Context, task: tuple[str, int]
+def measure(
+    task: tuple[str, int], runs: int | None, seed: int, context: Context
 ) -> tuple[list[Point], float]:
-    return measure(*task, runs, seed, context)
-
-
-def measure(key: str, k: int, runs: int | None, seed: int, context: Context) -> tuple[list[Point], float]:
-    """One setting of an experiment, in a process of its own."""
+    """The points of an experiment's k-th setting, and how many seconds they took."""
+    key, k = task
     experiment = EXPERIMENTS[key]
     rng = np.random.default_rng([seed, crc32(key.encode()), k])
     start = perf_counter()

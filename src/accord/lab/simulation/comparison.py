@@ -17,16 +17,11 @@ from accord.report.figures import CHOSEN, OTHER, pyplot, save
 from accord.spec import Spec
 from accord.statistics import Query
 
-_SHOWN = (
-    "mechanism",
-    "rmse",
-    "standard_error",
-    "predicted",
-    "rmse_here",
-    "predicted_here",
-    "bias",
-    "bias_bound",
-)
+_SETTINGS = ("statistic", "population", "levels", "people", "correlation", "runs")
+"""Columns that the text has only if they differ,"""
+_MEASURES = ("rmse", "standard_error", "predicted", "rmse_here", "predicted_here", "bias", "bias_bound")
+"""and those that it always has."""
+_LINE_STYLES = ("-", "--", "-.", ":")
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +33,7 @@ class Comparison:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """A tidy table: one dict a simulation, ready for a data frame."""
-        return [made.row() for made in self.simulations]
+        return [simulation.row() for simulation in self.simulations]
 
     @property
     def along(self) -> str | None:
@@ -47,56 +42,18 @@ class Comparison:
         return next((key for key in ("correlation", "people") if len({row[key] for row in rows}) > 1), None)
 
     def plot(self, path: str | Path) -> Path:
-        """Measured errors with twice their standard error as a picture in a file: bars with what the plans
-        predicted, or lines along what differs.
+        """Measured errors with twice their standard error as a picture in a file.
+
+        As bars with what the plans predicted, or as lines along what differs.
         """
         plt = pyplot()
-        along, rows = self.along, self.rows
         figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+        first, along = self.simulations[0], self.along
         if along is None:
-            shown = rows[::-1]
-            labels = [f"{row['mechanism']}\n{_kappa(row)}" for row in shown]
-            axes.barh(
-                range(len(shown)),
-                [row["rmse"] for row in shown],
-                color=OTHER,
-                height=0.6,
-                xerr=[2 * row["standard_error"] for row in shown],
-            )
-            axes.plot(
-                [row["predicted"] for row in shown],
-                range(len(shown)),
-                "|",
-                color=CHOSEN,
-                markersize=18,
-                markeredgewidth=2,
-                label="predicted (bars: measured, whiskers: two standard errors)",
-            )
-            axes.set_yticks(range(len(shown)), labels, fontsize=8)
-            axes.set_xlabel(f"rmse about the population ({self.simulations[0].query.unit})")
-            axes.legend(fontsize=8, frameon=False)
+            _draw_bars(axes, self.rows[::-1], first.query.unit)
         else:
-            names = dict.fromkeys(row["mechanism"] for row in rows)
-            for k, ((colour, marker), name) in enumerate(zip(cycle(LOOKS), names, strict=False)):
-                line = sorted((row for row in rows if row["mechanism"] == name), key=lambda row: row[along])
-                axes.errorbar(
-                    [row[along] for row in line],
-                    [row["rmse"] for row in line],
-                    [2 * row["standard_error"] for row in line],
-                    color=colour,
-                    marker=marker,
-                    linestyle=_STYLES[k % 4],
-                    linewidth=1.4,
-                    markersize=5,
-                    capsize=2,
-                    label=f"{name} ({_kappa(line[-1])})",
-                )
-            axes.set(
-                xlabel="correlation of levels and values" if along == "correlation" else along,
-                ylabel=f"rmse ({self.simulations[0].query.unit})",
-            )
-            axes.legend(fontsize=8, frameon=False)
-        first = self.simulations[0]
+            _draw_lines(axes, self.rows, along, first.query.unit)
+        axes.legend(fontsize=8, frameon=False)
         people = "" if along == "people" else f", {first.people:,} people"
         title = f"{first.query.label}: {first.population.name}{people}, {first.runs:,} runs"
         axes.set_title(title, fontsize=10, loc="left")
@@ -104,36 +61,20 @@ class Comparison:
         return save(plt, figure, path)
 
     def __str__(self) -> str:
-        extra = [
-            key
-            for key in ("statistic", "population", "levels", "people", "correlation", "runs")
-            if len({row[key] for row in self.rows}) > 1
-        ]
-        names = ("mechanism", *extra, *_SHOWN[1:])
-        shown = ["κ" if name == "bias_bound" else name for name in names]
-        cells = [[_cell(row[name]) for name in names] for row in self.rows]
-        widths = [max(len(name), *(len(line[k]) for line in cells)) for k, name in enumerate(shown)]
-        head = (
-            f"errors in: {self.simulations[0].query.unit}; κ times the largest difference between levels "
-            "bounds the bias"
-        )
-        return (
-            head
-            + "\n"
-            + "\n".join(
-                "  ".join(
-                    text.rjust(width) if k else text.ljust(width)
-                    for k, (text, width) in enumerate(zip(line, widths, strict=True))
-                )
-                for line in (shown, *cells)
-            )
-        )
+        differing = [key for key in _SETTINGS if len({row[key] for row in self.rows}) > 1]
+        columns = ("mechanism", *differing, *_MEASURES)
+        head = ["κ" if column == "bias_bound" else column for column in columns]
+        lines = [head, *([_cell(row[column]) for column in columns] for row in self.rows)]
+        widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
+        unit = self.simulations[0].query.unit
+        texts = [f"errors in: {unit}; κ times the largest difference between levels bounds the bias"]
+        for first, *rest in lines:
+            cells = (cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True))
+            texts.append("  ".join((first.ljust(widths[0]), *cells)))
+        return "\n".join(texts)
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.simulations)} simulations>"
-
-
-_STYLES = ("-", "--", "-.", ":")
 
 
 def compare(
@@ -151,38 +92,78 @@ def compare(
 
     >>> import accord
     >>> from accord.lab import populations
-    >>> query, spec = accord.mean("x", (0, 1)), accord.Spec.from_groups({0.1: 700, 1: 300})
+    >>> query, spec = accord.mean("x", (0, 1), missing="none"), accord.Spec.from_groups({0.1: 700, 1: 300})
     >>> both = compare(["affine", "minimum"], query, spec, populations.uniform(), runs=200)
     >>> [row["mechanism"] for row in both.rows]
     ['affine', 'minimum']
     """
     if isinstance(of, str | Simulation) or not isinstance(of, Iterable):
         raise QueryError(
-            f"compare takes a list of simulations or names, not {type(of).__name__}: compare(['affine', "
-            "'minimum'], …)."
+            f"compare takes a list of simulations or names, not {type(of).__name__}: "
+            "compare(['affine', 'minimum'], …)."
         )
-    made: list[Simulation] = []
-    for one in of:
-        if isinstance(one, Simulation):
-            made.append(one)
-        elif isinstance(one, str):
+    simulations: list[Simulation] = []
+    for item in of:
+        if isinstance(item, Simulation):
+            simulations.append(item)
+        elif isinstance(item, str):
             if query is None or spec is None or population is None:
                 raise QueryError(
-                    f"compare has the name {one!r}, and needs a query, a spec and a population to simulate "
+                    f"compare has the name {item!r}, and needs a query, a spec and a population to simulate "
                     "it: compare(['affine'], query, spec, population)."
                 )
-            made.append(simulate(one, query, spec, population, **options))
+            simulations.append(simulate(item, query, spec, population, **options))
         else:
-            raise QueryError(f"compare takes simulations or names of mechanisms, not {type(one).__name__}.")
-    if not made:
+            raise QueryError(f"compare takes simulations or names of mechanisms, not {type(item).__name__}.")
+    if not simulations:
         raise QueryError("there is nothing to compare. Give simulations, or names of mechanisms.")
-    if len({one.query.unit for one in made}) > 1:
+    if len({simulation.query.unit for simulation in simulations}) > 1:
         raise QueryError(
-            "these simulations have errors in different units. Compare means with means, and ranks with "
-            "ranks."
+            "these simulations have errors in different units. "
+            "Compare means with means, and ranks with ranks."
         )
-    done = Comparison(tuple(made))
-    return done if done.along else Comparison(tuple(sorted(made, key=lambda one: one.rmse)))
+    if Comparison(tuple(simulations)).along is None:
+        simulations.sort(key=lambda simulation: simulation.rmse)
+    return Comparison(tuple(simulations))
+
+
+def _draw_bars(axes: Any, rows: list[dict[str, Any]], unit: str) -> None:
+    """A bar for each mechanism, from the bottom."""
+    places = range(len(rows))
+    whiskers = [2 * row["standard_error"] for row in rows]
+    axes.barh(places, [row["rmse"] for row in rows], color=OTHER, height=0.6, xerr=whiskers)
+    axes.plot(
+        [row["predicted"] for row in rows],
+        places,
+        "|",
+        color=CHOSEN,
+        markersize=18,
+        markeredgewidth=2,
+        label="predicted (bars: measured, whiskers: two standard errors)",
+    )
+    axes.set_yticks(places, [f"{row['mechanism']}\n{_kappa(row)}" for row in rows], fontsize=8)
+    axes.set_xlabel(f"rmse about the population ({unit})")
+
+
+def _draw_lines(axes: Any, rows: list[dict[str, Any]], along: str, unit: str) -> None:
+    """A line for each mechanism."""
+    names = dict.fromkeys(row["mechanism"] for row in rows)
+    for name, (colour, marker), style in zip(names, cycle(LOOKS), cycle(_LINE_STYLES), strict=False):
+        line = sorted((row for row in rows if row["mechanism"] == name), key=lambda row: row[along])
+        axes.errorbar(
+            [row[along] for row in line],
+            [row["rmse"] for row in line],
+            [2 * row["standard_error"] for row in line],
+            color=colour,
+            marker=marker,
+            linestyle=style,
+            linewidth=1.4,
+            markersize=5,
+            capsize=2,
+            label=f"{name} ({_kappa(line[-1])})",
+        )
+    axes.set_xlabel("correlation of levels and values" if along == "correlation" else along)
+    axes.set_ylabel(f"rmse ({unit})")
 
 
 def _kappa(row: dict[str, Any]) -> str:
@@ -190,4 +171,6 @@ def _kappa(row: dict[str, Any]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-_FINE = 2**20
+_CONTINUOUS = 2**20
+"""From this scale on, steps of 1 do not show."""
 
 
 class Seeded:
@@ -23,7 +24,7 @@ class Seeded:
 
     def laplace(self, scale: Fraction) -> int:
         size = float(scale)
-        if size >= _FINE:  # steps of 1 do not show any more
+        if size >= _CONTINUOUS:
             return round(self.rng.laplace(0.0, size))
         stop = -np.expm1(-1 / size)
         first, second = self.rng.geometric(stop, 2)

@@ -1,5 +1,6 @@
-"""Populations that people are drawn from, each knowing its own distribution function: what is true of them is
-reckoned, not simulated.
+"""Populations that people are drawn from.
+
+Each knows its own distribution function, so that what is true of it is computed, not simulated.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from accord.errors import QueryError, did_you_mean
+from accord.theory import FloatArray
 
-FloatArray = NDArray[np.float64]
 _STEPS = 2**16
 
 
@@ -104,15 +105,13 @@ def beta(a: float, b: float, low: float = 0.0, high: float = 1.0) -> Population:
         raise QueryError(
             f"beta({a:g}, {b:g}) is too steep at its ends to be reckoned with. Give a and b of at least 0.5."
         )
-    # its distribution function, by the sum of its density over fine steps of the angle: with x = sin², the
-    # ends are smooth for a, b ≥ ½
+    # the distribution function is the sum of the density over fine steps of the angle:
+    # with x = sin², the ends are smooth for a, b ≥ ½
     angle = (np.arange(_STEPS) + 0.5) * (np.pi / 2 / _STEPS)
     log_density = (2 * a - 1) * np.log(np.sin(angle)) + (2 * b - 1) * np.log(np.cos(angle))
     mass = np.exp(log_density + lgamma(a + b) - lgamma(a) - lgamma(b)) * (np.pi / _STEPS)
-    ends, sums = (
-        np.sin(np.arange(_STEPS + 1) * (np.pi / 2 / _STEPS)) ** 2,
-        np.concatenate(([0.0], np.cumsum(mass) / mass.sum())),
-    )
+    ends = np.sin(np.arange(_STEPS + 1) * (np.pi / 2 / _STEPS)) ** 2
+    sums = np.concatenate(([0.0], np.cumsum(mass) / mass.sum()))
     return Population(
         f"beta({a:g}, {b:g}) on [{low:g}, {high:g}]",
         lambda rng, size: low + (high - low) * rng.beta(a, b, size),
@@ -121,30 +120,28 @@ def beta(a: float, b: float, low: float = 0.0, high: float = 1.0) -> Population:
 
 
 def column(values: ArrayLike | str | Path, name: str | None = None) -> Population:
-    """People drawn with replacement from real ones: an array of their values, or a file with the name of a
-    column.
-    """
+    """People drawn with replacement from real ones: an array of values, or a file and a column's name."""
     if isinstance(values, str | Path):
         if name is None:
             raise QueryError(
-                f"column({str(values)!r}) needs the name of a column. Give it as the second argument, such "
-                "as 'income'."
+                f"column({str(values)!r}) needs the name of a column. "
+                "Give it as the second argument, such as 'income'."
             )
-        given = _read(values, name)
+        numbers = _read(values, name)
     else:
         try:
-            given = np.asarray(values, dtype=np.float64).reshape(-1)
+            numbers = np.asarray(values, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
             raise QueryError(
                 "a population's values are numbers. Give an array of them, or a file and a column."
             ) from None
-    known = np.sort(given[np.isfinite(given)])
-    if not known.size:
+    sample = np.sort(numbers[np.isfinite(numbers)])
+    if not sample.size:
         raise QueryError("a population needs at least one number. All given ones are missing.")
     return Population(
-        f"{name or 'column'} ({known.size:,} values)",
-        lambda rng, size: known[rng.integers(0, known.size, size)],
-        lambda x: np.searchsorted(known, x, side="right") / known.size,
+        f"{name or 'column'} ({sample.size:,} values)",
+        lambda rng, size: sample[rng.integers(0, sample.size, size)],
+        lambda x: np.searchsorted(sample, x, side="right") / sample.size,
     )
 
 
@@ -156,8 +153,8 @@ def _read(path: str | Path, name: str) -> FloatArray:
         raise QueryError(
             f"{str(path)!r} has no column {name!r} of numbers: {did_you_mean(name, engine.columns)}"
         )
-    found: FloatArray = engine.rows(engine.source, [name], "numpy")
-    return found[:, 0]
+    rows: FloatArray = engine.rows(engine.source, [name], "numpy")
+    return rows[:, 0]
 
 
 def _phi(x: FloatArray) -> FloatArray:
@@ -166,14 +163,14 @@ def _phi(x: FloatArray) -> FloatArray:
     return np.array([0.5 * (1 + erf(v / sqrt(2))) for v in flat.reshape(-1).tolist()]).reshape(flat.shape)
 
 
-def _finite(**given: Any) -> None:
-    for name, value in given.items():
+def _finite(**parameters: Any) -> None:
+    for name, value in parameters.items():
         if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not isfinite(value):
             raise QueryError(f"{name} = {value!r} of a population is not a finite number.")
 
 
-def _positive(**given: Any) -> None:
-    _finite(**given)
-    for name, value in given.items():
+def _positive(**parameters: Any) -> None:
+    _finite(**parameters)
+    for name, value in parameters.items():
         if value <= 0:
             raise QueryError(f"{name} = {value!r} of a population is not a positive number.")

@@ -1,10 +1,9 @@
-"""simulate: how well a mechanism does on people who are drawn again and again. Seeded, for research; never
-for releases.
+"""simulate: how well a mechanism does on people who are drawn again and again.
 
-Every run draws people from a population (values.py), summarises them as a table would, and goes through the
-release's own seam `release.answer` with a seeded noise. Means, sums and counts of weighted sums have a twin
-that does the same for all runs at once (twin.py): the plan's own weights, times the sums, plus Laplace noise
-of the plan's own scales.
+Seeded, for research; never for releases. Every run draws people from a population (values.py), summarises
+them as a table would, and goes through the release's own seam `release.answer` with a seeded noise. Where
+the answer is a weighted sum with noise, its twin (twin.py) does the same for all runs at once, with the
+plan's own weights and scales.
 """
 
 from __future__ import annotations
@@ -19,11 +18,17 @@ from numpy.typing import NDArray
 from accord import budget, relation
 from accord.budget import MICRO, IntArray, to_micro
 from accord.errors import QueryError, SpecError
-from accord.lab.simulation.errors import about_people, about_population, truth_of
+from accord.lab.simulation.accuracy import (
+    errors_about_members,
+    errors_about_people,
+    errors_about_population,
+    truth_of,
+)
 from accord.lab.simulation.noise import Seeded
+from accord.lab.simulation.parts import parts_of
 from accord.lab.simulation.populations import Population
 from accord.lab.simulation.specs import Drawn
-from accord.lab.simulation.twin import by_twin, summarise, twin
+from accord.lab.simulation.twin import summarise, twin
 from accord.lab.simulation.values import cells, draw_values
 from accord.mechanisms import ALL
 from accord.planning import Plan, plan, plan_within
@@ -33,10 +38,9 @@ from accord.statistics import Codes, Grid, Grouped, Indicator, OneOf, Query
 from accord.theory import FloatArray
 
 BATCH = 2**22
-_NOBODY = (
-    "the levels that were drawn are not one for each of the people, or some are 0: everyone needs a level of "
-    "at "
-    "least a millionth."
+_NOT_EVERYONE = (
+    "the levels that were drawn are not one for each of the people, or some are 0: "
+    "everyone needs a level of at least a millionth."
 )
 
 
@@ -52,7 +56,7 @@ class Simulation:
     seed: int
     correlation: float
     answers: NDArray[Any]
-    """Of each run; of several quantiles and of histograms a row."""
+    """Of each run; of several quantiles, of histograms and of groups a row."""
     errors: FloatArray
     """About the population, in the unit of the query: percentile points for a quantile."""
     errors_here: FloatArray
@@ -73,7 +77,7 @@ class Simulation:
 
     @property
     def rmse_here(self) -> float:
-        return sqrt(float((self.errors_here**2).mean()))
+        return sqrt(float(np.nanmean(self.errors_here**2)))  # a group may be without people
 
     @property
     def bias(self) -> float:
@@ -82,12 +86,10 @@ class Simulation:
     @property
     def standard_error(self) -> float:
         """Of `rmse`."""
+        if self.runs == 1 or not self.rmse:
+            return 0.0
         squares = (self.errors**2).reshape(self.runs, -1).mean(axis=1)
-        return (
-            float(squares.std(ddof=1)) / sqrt(self.runs) / (2 * self.rmse)
-            if self.runs > 1 and self.rmse
-            else 0.0
-        )
+        return float(squares.std(ddof=1)) / sqrt(self.runs) / (2 * self.rmse)
 
     def row(self) -> dict[str, Any]:
         """One row of a tidy table."""
@@ -110,7 +112,8 @@ class Simulation:
         }
 
     def __repr__(self) -> str:
-        measured = f"rmse {self.rmse:.4g} ± {self.standard_error:.2g} (predicted {self.predicted:.4g})"
+        rmse = f"rmse {self.rmse:.4g} ± {self.standard_error:.2g} ({self.query.unit})"
+        measured = f"{rmse}, predicted {self.predicted:.4g}"
         return f"<Simulation: {self.query.label} by {self.mechanism}, {measured}>"
 
 
@@ -131,7 +134,8 @@ def simulate(
 
     Args:
         mechanism: a name, or "auto".
-        query: the question; the one column that it reads is what the population has.
+        query: the question; the one column that it reads is what the population has. `where=` is about that
+            column; `by=` about another, whose groups everyone is in with the same chance.
         spec: levels that stay, or levels that are drawn anew in every run (`lab.specs`).
         population: what values people have (`lab.populations`).
         runs: how many.
@@ -142,12 +146,14 @@ def simulate(
 
     >>> import accord
     >>> from accord.lab import populations
-    >>> query, spec = accord.mean("x", bounds=(0, 1)), accord.Spec.from_groups({0.1: 700, 1: 300})
+    >>> query = accord.mean("x", bounds=(0, 1), missing="none")
+    >>> spec = accord.Spec.from_groups({0.1: 700, 1: 300})
     >>> simulation = simulate("affine", query, spec, populations.uniform(), runs=400, seed=1)
     >>> simulation.rmse < simulation.predicted  # the plan takes the largest standard deviation
     True
     """
     _refuse_query(query)
+    parts = parts_of(query)
     if not isinstance(spec, Spec | Drawn):
         raise SpecError(f"levels are a Spec or one of accord.lab.specs, not {type(spec).__name__}.")
     if not isinstance(population, Population):
@@ -158,19 +164,24 @@ def simulate(
         )
     if not isinstance(correlation, int | float | np.number) or not -1 <= correlation <= 1:
         raise QueryError(f"correlation={correlation!r} is not a number from −1 to 1.")
-    rng, shuffling = np.random.default_rng(seed), np.random.default_rng([seed, 1])
+    rng, shuffling, grouping = (np.random.default_rng(x) for x in (seed, [seed, 1], [seed, 2]))
     plans = _Plans(spec, query, mechanism, t, share, neighbors, rng)
     target = plans.first.target
-    truth = truth_of(target, population, plans.people)
-    answers, errors, here = [], [], []
+    among, share_of_all = (population, 1.0) if parts is None else parts.among(population)
+    truth = truth_of(target, among, plans.people * share_of_all)
+    answers, errors, errors_here = [], [], []
     batch = max(1, min(runs, BATCH // plans.people))
     for start in range(0, runs, batch):
         size = min(batch, runs - start)
         values = draw_values(population, rng, (size, plans.people), correlation, shuffling)
-        released = _answers(plans, cells(query.encoding, values), rng)
+        members = None if parts is None else parts.members(values, grouping)
+        released = _answers(plans, cells(query.encoding, values), members, rng)
         answers.append(released)
-        errors.append(about_population(target, released, truth, population))
-        here.append(about_people(target, released, values))
+        errors.append(errors_about_population(target, released, truth, among))
+        if members is None:
+            errors_here.append(errors_about_people(target, released, values))
+        else:
+            errors_here.append(errors_about_members(target, released, values, members))
     used = plans.used
     return Simulation(
         mechanism,
@@ -182,7 +193,7 @@ def simulate(
         correlation,
         np.concatenate(answers),
         np.concatenate(errors),
-        np.concatenate(here),
+        np.concatenate(errors_here),
         sqrt(sum(p.rmse**2 for p in used) / len(used)),
         sqrt(sum(p.rmse_here**2 for p in used) / len(used)),
         max((p.bias_bound for p in used if p.bias_bound is not None), default=None),
@@ -193,14 +204,14 @@ def _refuse_query(query: Any) -> None:
     """Refuse what people with one number each cannot answer."""
     if not isinstance(query, Query):
         raise QueryError(
-            f"a simulation answers one query, not {type(query).__name__}. Make one with accord.mean or its "
-            "siblings."
+            f"a simulation answers one query, not {type(query).__name__}. "
+            "Make one with accord.mean or its siblings."
         )
+    if query.needs_rows:
+        raise QueryError(f"simulated people have one value each. Leave {query.needs_rows} out.")
     encoding = query.encoding
-    if isinstance(query, Grouped) or (isinstance(encoding, Grid) and encoding.per_person == "rows"):
-        raise QueryError(
-            "simulations are about everyone, with one value each. Leave where=, by= and rows out."
-        )
+    if isinstance(encoding, Grid) and encoding.per_person == "rows":
+        raise QueryError("simulated people have one value each. Leave rows out.")
     match encoding:
         case None | Codes():
             raise QueryError(
@@ -211,7 +222,7 @@ def _refuse_query(query: Any) -> None:
             raise QueryError("a simulated histogram needs edges=: populations have numbers, not categories.")
         case Grid(kind="date" | "timestamp"):
             raise QueryError("dates cannot be simulated: populations have numbers. Ask about numbers.")
-        case Indicator() if len(query.columns) > 1:
+        case Indicator() if not isinstance(query, Grouped) and len(query.columns) > 1:
             raise QueryError(
                 f"a population has one column, and the condition names {', '.join(query.columns)}. Name one."
             )
@@ -231,8 +242,8 @@ def planned(
 ) -> Plan:
     """The plan of one mechanism alone, which is faster than comparing all; t and share in millionths."""
     among = ALL if mechanism == "auto" else tuple(m for m in ALL if m.name == mechanism)
-    under = relation.named(neighbors)
-    return plan_within(spec, query, budget.share(spec.micro, share), mechanism, t, share, under, among=among)
+    affordable, neighbor_relation = budget.share(spec.micro, share), relation.named(neighbors)
+    return plan_within(spec, query, affordable, mechanism, t, share, neighbor_relation, among=among)
 
 
 class _Plans:
@@ -250,17 +261,16 @@ class _Plans:
     ) -> None:
         first = spec if isinstance(spec, Spec) else Spec.of(spec.draw(rng))
         if first.total != (spec.total if isinstance(spec, Spec) else spec.people):
-            raise SpecError(_NOBODY)
-        self.first = plan(
-            first, query, mechanism, share, t=t, neighbors=neighbors
-        )  # also checks what is asked
+            raise SpecError(_NOT_EVERYONE)
+        # unlike `planned`, this also checks the arguments
+        self.first = plan(first, query, mechanism, share, t=t, neighbors=neighbors)
         self.people = first.total
-        self._spec, self._asked, self._mechanism, self._rng = spec, query, mechanism, rng
+        self._spec, self._query, self._mechanism, self._rng = spec, query, mechanism, rng
         self._t = None if t is None else (t if isinstance(t, str) else int(to_micro(t)))
         self.used = [self.first] if isinstance(spec, Spec) else []
 
     @property
-    def one(self) -> bool:
+    def are_one(self) -> bool:
         return isinstance(self._spec, Spec)
 
     def next(self) -> Plan:
@@ -268,23 +278,36 @@ class _Plans:
             return self.first
         spec = Spec.of(self._spec.draw(self._rng))
         if spec.total != self.people:
-            raise SpecError(_NOBODY)
-        decided = planned(spec, self._asked, self._mechanism, self.first.neighbors, self._t, self.first.share)
-        self.used.append(decided)
-        return decided
+            raise SpecError(_NOT_EVERYONE)
+        self.used.append(
+            planned(spec, self._query, self._mechanism, self.first.neighbors, self._t, self.first.share)
+        )
+        return self.used[-1]
 
 
-def _answers(plans: _Plans, everyone: IntArray, rng: np.random.Generator) -> NDArray[Any]:
-    """Of each run, from the cells of its people."""
-    if plans.one and (law := twin(plans.first)) is not None:
-        return by_twin(plans.first, law, everyone, rng)
+def _answers(
+    plans: _Plans, everyone: IntArray, members: NDArray[np.bool_] | None, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Of each run, from the cells of its people, and from who is in which group: a row of answers then."""
+    if members is None and plans.are_one and (law := twin(plans.first)) is not None:
+        return law.answers(plans.first.spec.people, everyone, rng)
     noise, answers = Seeded(rng), []
-    for row in everyone:
-        decided = plans.next()
-        law = twin(decided)
+    for run, row in enumerate(everyone):
+        current = plans.next()
+        law = twin(current) if members is None else None
         if law is not None:
-            answers.append(by_twin(decided, law, row[None, :], rng)[0])
-        else:
-            value, _ = answer(decided, [summarise(decided, row)] if decided.reads_data else None, noise)
-            answers.append(list(value.values()) if isinstance(value, dict) else value)
+            answers.append(law.answers(current.spec.people, row[None, :], rng)[0])
+            continue
+        groups = [None] if members is None else members[run]
+        summaries = [summarise(current, row, group) for group in groups] if current.reads_data else None
+        answers.append(_numbers(answer(current, summaries, noise)[0]))
     return np.array(answers)
+
+
+def _numbers(value: Any) -> Any:
+    """An answer as numbers: a histogram's cells, and the answer about each group."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [_numbers(row["value"]) for row in value]
+    return value

@@ -14,13 +14,11 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from accord.budget import to_micro
 from accord.errors import SpecError, did_you_mean
 from accord.spec import Spec
-
-FloatArray = NDArray[np.float64]
+from accord.theory import FloatArray
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Drawn:
     draw: Callable[[np.random.Generator], FloatArray]
 
     def spec(self, seed: int = 0) -> Spec:
-        """One of them, for good."""
+        """One draw, as a specification that stays."""
         return Spec.of(self.draw(np.random.default_rng(seed)))
 
     def __repr__(self) -> str:
@@ -47,16 +45,17 @@ def jorgensen(
     epsilon_m: float = 0.2,
     epsilon_l: float = 1.0,
 ) -> Drawn:
-    """[J] V: conservative people uniform on [ε_C, ε_M], moderate ones on [ε_M, ε_L], both rounded to
+    """[J] V's three groups of people, by shares of all.
+
+    Levels of conservative people are uniform on [ε_C, ε_M], of moderate ones on [ε_M, ε_L], both rounded to
     hundredths; the others, liberal, have ε_L.
 
     >>> jorgensen(1000).spec(seed=1).levels[-1], jorgensen(1000).spec(seed=1).total
     (1.0, 1000)
     """
     _are_numbers(conservative, moderate, epsilon_c, epsilon_m, epsilon_l)
-    if not _are_people(people) or not (
-        min(conservative, moderate) >= 0 and conservative + moderate <= 1 + 1e-9
-    ):
+    are_shares = min(conservative, moderate) >= 0 and conservative + moderate <= 1 + 1e-9
+    if not _is_number_of_people(people) or not are_shares:
         raise SpecError(
             f"{people} people, {conservative:g} of them conservative and {moderate:g} moderate: the shares "
             "are not negative and add up to at most 1."
@@ -80,13 +79,12 @@ def jorgensen(
 def log_uniform(people: int = 1000, low: float = -4.0, high: float = 2.0) -> Drawn:
     """ln ε uniform on [low, high], as in [C]'s Table II."""
     _are_numbers(low, high)
-    if not _are_people(people) or not -13 < low <= high < 13:
+    if not _is_number_of_people(people) or not -13 < low <= high < 13:
         raise SpecError(
             f"ln ε from {low:g} to {high:g} for {people} people: give −13 < low ≤ high < 13, for somebody."
         )
-    return Drawn(
-        f"ln ε uniform on [{low:g}, {high:g}]", people, lambda rng: np.exp(rng.uniform(low, high, people))
-    )
+    name = f"ln ε uniform on [{low:g}, {high:g}]"
+    return Drawn(name, people, lambda rng: np.exp(rng.uniform(low, high, people)))
 
 
 def two_groups(people: int, share: float, epsilon1: float, epsilon2: float) -> Spec:
@@ -96,7 +94,7 @@ def two_groups(people: int, share: float, epsilon1: float, epsilon2: float) -> S
     (700, 300)
     """
     _are_numbers(share, epsilon1, epsilon2)
-    if not _are_people(people) or not 0 <= share <= 1:
+    if not _is_number_of_people(people) or not 0 <= share <= 1:
         raise SpecError(
             f"a share of {share!r} of {people!r} people: there is somebody, and a share lies between 0 and 1."
         )
@@ -104,12 +102,12 @@ def two_groups(people: int, share: float, epsilon1: float, epsilon2: float) -> S
     return Spec(to_micro([epsilon1, epsilon2]), np.array([first, people - first]))
 
 
-def _are_people(number: Any) -> bool:
+def _is_number_of_people(number: Any) -> bool:
     return isinstance(number, int | np.integer) and not isinstance(number, bool) and bool(number >= 1)
 
 
-def _are_numbers(*given: Any) -> None:
-    for x in given:
+def _are_numbers(*arguments: Any) -> None:
+    for x in arguments:
         if isinstance(x, bool) or not isinstance(x, int | float | np.number):
             raise SpecError(f"{x!r} is neither a share nor a level. Both are numbers.")
 
@@ -118,15 +116,15 @@ def segmentation(
     name: str, people: int = 1000, epsilon_c: float = 0.01, epsilon_m: float = 0.2, epsilon_l: float = 1.0
 ) -> Drawn:
     """[J]'s groups in the shares of a published survey: see `segmentations()`."""
-    known = segmentations()
-    if name not in known:
-        raise SpecError(f"there is no segmentation {name!r}: {did_you_mean(name, known)}")
-    shares = known[name]
-    whole = shares["conservative"] + shares["moderate"] + shares["liberal"]  # some are published rounded
-    made = jorgensen(
-        people, shares["conservative"] / whole, shares["moderate"] / whole, epsilon_c, epsilon_m, epsilon_l
+    surveys = segmentations()
+    if name not in surveys:
+        raise SpecError(f"there is no segmentation {name!r}: {did_you_mean(name, surveys)}")
+    survey = surveys[name]
+    whole = survey["conservative"] + survey["moderate"] + survey["liberal"]  # some are published rounded
+    groups = jorgensen(
+        people, survey["conservative"] / whole, survey["moderate"] / whole, epsilon_c, epsilon_m, epsilon_l
     )
-    return Drawn(f"{name} ({shares['population']})", people, made.draw)
+    return Drawn(f"{name} ({survey['population']})", people, groups.draw)
 
 
 @cache

@@ -1,7 +1,7 @@
 """The twin: answers of many runs at once, where a release is a weighted sum with noise.
 
-A mechanism says so itself (`Method.law`, beside its exact answer); tests hold the twin against the release's
-own seam.
+The mechanism itself says that it is one (`Method.linear`, next to its exact answer); tests compare the twin
+with the release's own seam.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accord.budget import IntArray
 from accord.lab.simulation.noise import Seeded
@@ -20,8 +21,8 @@ from accord.statistics import Grid, Indicator, OneOf
 from accord.statistics.target import Additive, Cells
 from accord.theory import FloatArray
 
-_COARSE = 64
-"""Where a noise is of so few steps, that they are steps shows."""
+_FEWEST_STEPS = 64
+"""A noise whose scale is fewer steps of 1 is not taken as continuous."""
 
 
 @dataclass(frozen=True)
@@ -35,26 +36,36 @@ class Twin:
     scales: FloatArray
     """Of independent Laplace noises."""
 
+    def answers(self, people: IntArray, cells: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Of many runs, from everyone's cells in the order of their levels, and the people of each level."""
+        sums = cells @ np.repeat(self.weights, people)
+        return np.asarray(self.offset + self.slope * (sums + self.noise(len(cells), rng)), dtype=np.float64)
+
+    def noise(self, runs: int, rng: np.random.Generator, at_once: int = 64) -> FloatArray:
+        """Σ noise of each run. A seed gives other numbers if another number of them is drawn `at_once`."""
+        sums = np.zeros(runs)
+        for first in range(0, self.scales.size, at_once):
+            scales = self.scales[first : first + at_once]
+            sums += rng.laplace(size=(runs, scales.size)) @ scales
+        return sums
+
 
 def twin(plan: Plan) -> Twin | None:
     """The law of a plan's answer, if it is a weighted sum with noise; None: only the seam knows."""
     target = plan.target
     if not plan.reads_data:
         middle, _ = answer(plan, None, Seeded(np.random.default_rng(0)))
-        return (
-            Twin(middle, 0.0, np.zeros(plan.spec.micro.size), np.zeros(0))
-            if isinstance(middle, float)
-            else None
-        )
-    law = plan.method.law
-    # an answer is no linear function of several sums, nor of squares; where people may be absent, the seam
-    # decides
-    if law is None or not isinstance(target, Additive) or not plan.relation.people_are_public:
+        if not isinstance(middle, float):
+            return None
+        return Twin(middle, 0.0, np.zeros(plan.spec.micro.size), np.zeros(0))
+    as_linear = plan.method.linear
+    # an answer is no linear function of several sums, nor of squares, nor where people may be absent
+    if as_linear is None or not isinstance(target, Additive) or not plan.relation.people_are_public:
         return None
     if len(target.forms) != 1 or target.forms[0].second:
         return None
-    (form,), linear = target.forms, law(plan.calibration, plan.spec.people, target)
-    if linear.coarsest < _COARSE:
+    (form,), linear = target.forms, as_linear(plan.calibration, plan.spec.people, target)
+    if linear.smallest_scale < _FEWEST_STEPS:
         return None
     ends = (Fraction(0), Fraction(target.sensitivity))
     low, high = (target.finish([end + linear.shift], plan.spec.total) for end in ends)
@@ -64,26 +75,34 @@ def twin(plan: Plan) -> Twin | None:
     return Twin(offset, slope, form.first * linear.weights, linear.scales)
 
 
-def by_twin(plan: Plan, law: Twin, cells: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Answers of many runs at once, from the cells of everyone, in the order of their levels."""
-    means = cells @ np.repeat(law.weights, plan.spec.people)
-    noise = np.zeros(len(cells))
-    for first in range(0, law.scales.size, 64):
-        some = law.scales[first : first + 64]
-        noise += rng.laplace(size=(len(cells), some.size)) @ some
-    return np.asarray(law.offset + law.slope * (means + noise), dtype=np.float64)
+def summarise(plan: Plan, cells: IntArray, members: NDArray[np.bool_] | None = None) -> Summary:
+    """The Summary of people with these cells, in the order of their levels, as a table would give it.
 
-
-def summarise(plan: Plan, cells: IntArray) -> Summary:
-    """The Summary of people with these cells, in the order of their levels, as a table would give it."""
+    `members`: whom of them the question is about; None: all.
+    """
     spec, target, encoding = plan.spec, plan.target, plan.query.encoding
     assert isinstance(encoding, Grid | Indicator | OneOf)
+    level = np.repeat(np.arange(spec.micro.size), spec.people)
+    if members is not None:
+        level, cells = level[members], cells[members]
     if plan.method.needs_cells or isinstance(target, Cells) or not isinstance(target, Additive):
-        level = np.repeat(np.arange(spec.micro.size), spec.people)
         last = 1 if isinstance(encoding, Indicator) else encoding.cells
         points = last if isinstance(encoding, OneOf) else last + 1
         return Summary(spec.people, points, level, cells, np.ones_like(cells))
-    sums = np.add.reduceat(cells, np.cumsum(spec.people) - spec.people)
-    each = np.arange(spec.micro.size)
-    column = np.repeat([0, 1], each.size)
-    return Summary(spec.people, 2, np.tile(each, 2), column, np.concatenate((spec.people, sums)))
+    powers = 3 if any(form.second for form in target.forms) else 2
+    return summary_of_sums(
+        spec.people, *(_sums(cells**power, level, spec.micro.size) for power in range(powers))
+    )
+
+
+def summary_of_sums(people: IntArray, *columns: IntArray) -> Summary:
+    """For each level the sums: how many the question is about, the sum of their integers, of the squares."""
+    level, output = np.tile(np.arange(people.size), len(columns)), np.repeat(range(len(columns)), people.size)
+    return Summary(people, len(columns), level, output, np.concatenate(columns))
+
+
+def _sums(amounts: IntArray, level: IntArray, levels: int) -> IntArray:
+    """The sum of whole numbers of each level."""
+    sums = np.zeros(levels, dtype=np.int64)
+    np.add.at(sums, level, amounts)
+    return sums

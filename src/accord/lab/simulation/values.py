@@ -47,11 +47,9 @@ def cells(encoding: Encoding | None, values: FloatArray) -> IntArray:
             inside = np.floor((np.clip(values, low, high) - low) * encoding.inverse + 0.5).astype(np.int64)
             return np.where(values >= high, encoding.cells, np.where(values < low, 0, inside))
         case Indicator(condition):
-            return (
-                np.ones_like(values, dtype=np.int64)
-                if condition is None
-                else meets(condition, values).astype(int)
-            )
+            if condition is None:
+                return np.ones_like(values, dtype=np.int64)
+            return meets(condition, values).astype(np.int64)
         case OneOf():
             edges = np.array([float(edge) for edge in encoding.edges])
             placed: IntArray = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, edges.size - 2)
@@ -65,20 +63,22 @@ def cells(encoding: Encoding | None, values: FloatArray) -> IntArray:
 def meets(condition: where.Condition, values: FloatArray) -> NDArray[np.bool_]:
     """Whether numbers meet a condition on their one column.
 
-    None is missing, so that what is not true is false.
+    No number is missing, so that a condition is either true or false.
     """
     match condition:
-        case where.Both(word, parts):
+        case where.Combined(word, parts):
             each = np.stack([meets(part, values) for part in parts])
             return np.asarray(each.all(axis=0) if word == "AND" else each.any(axis=0), dtype=np.bool_)
         case where.Not(inner):
             return ~meets(inner, values)
+        case where.IsTrue(column):
+            raise QueryError(
+                f"the condition has {column!r} alone, and populations have numbers. Compare it with a number."
+            )
         case where.IsNull():
             return np.zeros(values.shape, dtype=np.bool_)
-        case where.HasValue():
-            return np.ones(values.shape, dtype=np.bool_)
-        case where.In(_, literals):
-            return np.isin(values, [_literal(x) for x in literals])
+        case where.In(_, listed):
+            return np.isin(values, [_literal(x) for x in listed])
         case where.Compare(_, operator, literal):
             return np.asarray(_OPERATORS[operator](values, _literal(literal)), dtype=np.bool_)
 
@@ -88,27 +88,26 @@ def probability(condition: where.Condition, population: Population) -> float:
 
     Between two neighboring literals it is always or never met, so that one point there tells.
     """
-    at = np.array(sorted({_literal(x) for x in _literals(condition)}))
+    at = np.array(sorted({*literals(condition)}))
     if not at.size:
         return float(meets(condition, np.zeros(1))[0])
     before, upto = population.below(np.nextafter(at, -np.inf)), population.below(at)
     gaps = np.concatenate((before, [1.0])) - np.concatenate(([0.0], upto))
-    between = np.nextafter(
-        np.concatenate(([at[0]], at)), np.concatenate(([-np.inf], np.full(at.size, np.inf)))
-    )
+    between = np.concatenate(([np.nextafter(at[0], -np.inf)], np.nextafter(at, np.inf)))
     return float((upto - before) @ meets(condition, at) + gaps @ meets(condition, between))
 
 
-def _literals(condition: where.Condition) -> list[Any]:
+def literals(condition: where.Condition) -> list[float]:
+    """The numbers that a condition compares with."""
     match condition:
-        case where.Both(_, parts):
-            return [x for part in parts for x in _literals(part)]
+        case where.Combined(_, parts):
+            return [x for part in parts for x in literals(part)]
         case where.Not(inner):
-            return _literals(inner)
-        case where.In(_, literals):
-            return list(literals)
-        case where.Compare(_, _, literal):
-            return [literal]
+            return literals(inner)
+        case where.In(_, values):
+            return [_literal(x) for x in values]
+        case where.Compare(_, _, value):
+            return [_literal(value)]
         case _:
             return []
 

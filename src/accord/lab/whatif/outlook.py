@@ -3,19 +3,17 @@
     plan        every mechanism with its predicted error
     thresholds  the error of one level t for all who allow it, for every t
     clips       the error of charging everyone min(ε, τ), for every τ
-    gains       what the classic ways out cost: everyone at the strictest level, or one threshold
+    gains       what it costs to do without personal levels: everyone at the strictest, or one threshold
     moves       what would change if a tier (or a fifth of the people) allowed more, less or nothing
 
-Everything is reckoned from the Spec and the Query by the code that plans use; there is no room for values in
+Everything is computed from the Spec and the Query by the code that plans use; there is no room for values in
 any signature. Errors are rmse about the population. Where mechanisms are compared, the lowest error counts:
 `auto` prefers a threshold that is up to 5 % worse, and a change of mind would look like a change of error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import isclose, sqrt
 from typing import Any
 
@@ -23,27 +21,20 @@ import numpy as np
 
 import accord
 from accord import budget, theory
-from accord.budget import LARGEST, PUBLIC, IntArray, level_text, to_float
+from accord.budget import LARGEST, PUBLIC, level_text
 from accord.errors import PlanError, QueryError
-from accord.mechanisms import charges, regression
-from accord.mechanisms.additive import weighted_mean
-from accord.mechanisms.rank import weighted_rank
-from accord.mechanisms.record import Method, Task
-from accord.mechanisms.sample import tried
-from accord.planning import Candidate, Plan, midpoint_error, plan
+from accord.lab.whatif.moves import CLIPPING, Move, lowest_error, moves, rmse_of
+from accord.mechanisms import by_charges, charges
+from accord.mechanisms.record import ChargeRule, Method, Task
+from accord.mechanisms.sample import levels_to_try
+from accord.planning import Candidate, Plan, plan, task_of
 from accord.release.receipt import SCHEMA
-from accord.report.text import number
 from accord.spec import Spec
 from accord.statistics import Algorithm, Grid, Grouped, Indicator, Query, Target
 from accord.statistics.target import Additive
 
-_CLIPPING = ("affine", "rank")
-"""The mechanisms that charge min(ε, τ); the simpler ones are special cases of them."""
-_SAME = 1e-6
-_FEW = 8
-"""So many levels are moved one by one; more are moved in bands."""
-_BANDS = 5
 _TAUS = 60
+"""So many τ are tried, besides the levels."""
 _MOST_TIMES = 2.0**20
 _MOST_PEOPLE = 2.0**52
 
@@ -85,31 +76,6 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Move:
-    """People who change their level, and what comes of it."""
-
-    who: str
-    how: str
-    people: int
-    span: tuple[int, int]
-    """The lowest and the highest level among them before, in millionths."""
-    spec: Spec
-    """Everyone's levels afterwards."""
-    mechanism: str
-    rmse: float
-    """The lowest predicted error afterwards, in the answer's unit."""
-    change: float
-    """In percent of the error before: −50 is half of it.
-
-    Of sums and counts it is the error per person, because an opt-out makes them smaller.
-    """
-
-    @property
-    def text(self) -> str:
-        return f"{self.who} {self.how}"
-
-
-@dataclass(frozen=True)
 class Outlook:
     """All of it, for one question."""
 
@@ -122,8 +88,9 @@ class Outlook:
     clips: Curve
     gains: tuple[Gain, ...]
     theory: tuple[float, float] | None
-    """[Z]'s gain over the best threshold for these levels and the most that it can be; only of means, sums
-    and counts at worst, under replace.
+    """[Z]'s gain over the best threshold for these levels, and the most that it can be.
+
+    Only of means, sums and counts whose σ is the worst, under replace.
     """
     moves: tuple[Move, ...]
 
@@ -134,14 +101,14 @@ class Outlook:
             "accord": accord.__version__,
             "plan": self.plan.describe(),
             "best": self.best,
-            "thresholds": _points(self.thresholds, "t"),
-            "clips": {"mechanism": self.clipping, **_points(self.clips, "tau")},
+            "thresholds": _describe_curve(self.thresholds, "t"),
+            "clips": {"mechanism": self.clipping, **_describe_curve(self.clips, "tau")},
             "gains": [{"over": g.over, "mse_ratio": g.ratio, "people_ratio": g.people} for g in self.gains],
             "theory": None if self.theory is None else {"gain": self.theory[0], "bound": self.theory[1]},
             "moves": [
                 {
                     "who": m.who,
-                    "how": m.how,
+                    "how": m.action,
                     "people": m.people,
                     "levels": [level_text(level) for level in m.span],
                     "mechanism": m.mechanism,
@@ -153,10 +120,11 @@ class Outlook:
         }
 
     def __repr__(self) -> str:
-        return f"<Outlook: {self.plan.query.label}, {self.best} has rmse {_best(self.plan)[1]:.6g}>"
+        lowest = f"rmse {lowest_error(self.plan)[1]:.6g} ({self.plan.unit})"
+        return f"<Outlook: {self.plan.query.label}, {self.best} has {lowest}>"
 
 
-def _points(curve: Curve, name: str) -> dict[str, Any]:
+def _describe_curve(curve: Curve, name: str) -> dict[str, Any]:
     return {
         "chosen": level_text(curve.chosen),
         "best": level_text(curve.best),
@@ -175,96 +143,68 @@ def outlook(
     Raises:
         PlanError: nothing answers this, or nothing can be predicted about it.
 
-    >>> found = outlook(Spec.from_groups({0.1: 500, 1: 400}), accord.mean("income", bounds=(0, 200_000)))
-    >>> found.best, found.clips.chosen == found.clips.best
+    >>> ahead = outlook(Spec.from_groups({0.1: 500, 1: 400}), accord.mean("income", bounds=(0, 200_000)))
+    >>> ahead.best, ahead.clips.chosen == ahead.clips.best
     ('affine', True)
-    >>> [move.text for move in found.moves]
+    >>> [move.text for move in ahead.moves]
     ['ε = 0.1 → ε = 1', 'ε = 0.1 opts out', 'ε = 1 → ε = 0.1', 'ε = 1 opts out']
     """
     if not isinstance(query, Query):
         raise QueryError(
-            f"an outlook is about one question, not about {type(query).__name__}. Make one with accord.mean "
-            "or its siblings."
+            f"an outlook is about one question, not about {type(query).__name__}. "
+            "Make one with accord.mean or its siblings."
         )
-    if isinstance(query, Grouped):
+    if isinstance(query, Grouped) and query.part.public:
         raise PlanError(
-            "an outlook is about everyone. Leave where= and by= out; a plan compares the mechanisms for them."
+            "public groups have levels of their own, and an outlook each. "
+            "Leave membership='public' out, or look at one group's levels."
         )
     if isinstance(query, Algorithm):
         raise PlanError(
-            f"nothing is known about the errors of {query.name}, which is not accord's. Ask for a statistic "
-            "of accord."
+            f"nothing is known about the errors of {query.name}, which is not accord's. "
+            "Ask for a statistic of accord."
         )
-    made = plan(spec, query, share=share, neighbors=neighbors, notes=notes)
-    if made.target.is_public:
+    current = plan(spec, query, share=share, neighbors=neighbors, notes=notes)
+    if current.target.is_public:
         raise PlanError(
-            "the number of people is public: it needs no mechanism, so there is nothing to compare. Ask for "
-            "a count with where=."
+            "the number of people is public: it needs no mechanism, so there is nothing to compare. "
+            "Ask for a count with where=."
         )
-    task, (best, lowest) = task_of(made), _best(made)
-    clipping = next(c for c in made.candidates if c.mechanism in _CLIPPING and c.calibration is not None)
-    thresholds = _thresholds(task, _top(_named(made, "threshold")))
+    task, (best, lowest) = task_for(current), lowest_error(current)
+    clipping = next(c for c in current.candidates if c.mechanism in CLIPPING and c.calibration is not None)
+    thresholds = _thresholds(task, _top(_candidate(current, "threshold")))
     return Outlook(
-        made,
+        current,
         best,
         clipping.mechanism,
         thresholds,
         _clips(task, _top(clipping), thresholds.levels),
-        _gains(made, task, lowest),
+        _gains(current, task, lowest),
         _theory(task),
-        tuple(_moves(made)),
+        tuple(moves(current)),
     )
 
 
 # ---- errors ------------------------------------------------------------------------------------------------
 
 
-def task_of(plan: Plan) -> Task:
-    """What mechanisms see of this plan; those whom the share leaves with nothing are not read."""
+def task_for(plan: Plan) -> Task:
+    """What mechanisms see of this plan."""
     affordable = budget.share(plan.spec.micro, plan.share)
-    read = affordable > 0
-    people, target = plan.spec.people[read], plan.target
-    return Task(
-        affordable[read], people, plan.spec.total, target, None, target.variance, target.noise_variance
-    )
+    return task_of(plan.spec, plan.query, affordable, None, plan.relation)[0]
 
 
-def _method(target: Target, charge: Callable[[Task], tuple[IntArray, str]]) -> Method:
+def _method(target: Target, charge_rule: ChargeRule) -> Method:
     """How a function of levels to charges answers this question."""
-    methods = (weighted_mean(charge), weighted_rank(charge), regression.by_charges(charge))
-    return next(method for method in methods if isinstance(target, method.answers))
+    return next(method for method in by_charges(charge_rule) if isinstance(target, method.answers))
 
 
 def _error(method: Method, task: Task) -> float:
     return method.predict(task, method.calibrate(task)).rmse
 
 
-def _best(plan: Plan) -> tuple[str, float]:
-    """The mechanism with the lowest error among those that `auto` chooses from, and this error.
-
-    Of equally good ones it is affine or rank.
-    """
-    unbiased = [
-        c for c in plan.candidates if c.prediction is not None and c.prediction.bias_bound is not None
-    ]
-    lowest = min(map(_rmse, unbiased))
-    equal = [c.mechanism for c in unbiased if _rmse(c) <= lowest * (1 + _SAME)]
-    return next((name for name in equal if name in _CLIPPING), equal[0]), lowest
-
-
-def _with_midpoint(plan: Plan) -> tuple[str, float]:
-    """The same, be it the middle, which needs no data."""
-    best, middle = _best(plan), midpoint_error(plan.target, plan.spec.total)
-    return best if best[1] <= middle else ("midpoint", middle)
-
-
-def _rmse(candidate: Candidate) -> float:
-    assert candidate.rmse is not None
-    return candidate.rmse
-
-
-def _named(plan: Plan, name: str) -> Candidate:
-    return next(c for c in plan.candidates if c.mechanism == name)
+def _candidate(plan: Plan, mechanism: str) -> Candidate:
+    return next(c for c in plan.candidates if c.mechanism == mechanism)
 
 
 def _top(candidate: Candidate) -> int:
@@ -275,12 +215,12 @@ def _top(candidate: Candidate) -> int:
 
 def _thresholds(task: Task, chosen: int) -> Curve:
     method = _method(task.target, charges.threshold)
-    levels = sorted({*tried(task), chosen})
+    levels = sorted({*levels_to_try(task), chosen})
     return Curve(tuple(levels), tuple(_error(method, replace(task, t=t)) for t in levels), chosen)
 
 
 def _clips(task: Task, chosen: int, levels: tuple[int, ...]) -> Curve:
-    """Between the levels as well. Where there are public people, τ may be beyond everyone else's level."""
+    """At these levels and between them. Where people are public, τ may be beyond everyone else's level."""
     finite = task.levels[task.levels < PUBLIC]
     taus = {*levels, chosen}
     if finite.size:
@@ -300,30 +240,25 @@ def _clips(task: Task, chosen: int, levels: tuple[int, ...]) -> Curve:
 
 
 def _gains(plan: Plan, task: Task, lowest: float) -> tuple[Gain, ...]:
-    return tuple(
-        Gain(
-            name,
-            (_rmse(_named(plan, name)) / lowest) ** 2 if lowest else None,
-            _times(_method(task.target, charge), task, lowest),
-        )
-        for name, charge in (("minimum", charges.minimum), ("threshold", charges.threshold))
-    )
+    gains = []
+    for name, charge in (("minimum", charges.minimum), ("threshold", charges.threshold)):
+        ratio = (rmse_of(_candidate(plan, name)) / lowest) ** 2 if lowest else None
+        gains.append(Gain(name, ratio, _times_as_many(_method(task.target, charge), task, lowest)))
+    return tuple(gains)
 
 
-def _times(method: Method, task: Task, goal: float) -> float | None:
-    """By how much the numbers of people have to be multiplied to reach this error (per person, for sums and
-    counts).
+def _times_as_many(method: Method, task: Task, goal: float) -> float | None:
+    """By how much the numbers of people have to be multiplied to reach this error.
 
-    This is not the ratio of squared errors: where noise prevails, they fall with the square of the number of
-    people.
+    For sums and counts, the error per person. This is not the ratio of squared errors: where noise prevails,
+    they fall with the square of the number of people.
     """
     goal /= task.target.factor(task.total)
     up_to = np.cumsum(task.people)
 
     def reached(k: float) -> bool:
-        people = np.diff(np.round(k * up_to), prepend=0).astype(
-            np.int64
-        )  # whole, and k times as many up to each level
+        # whole people, and k times as many up to each level
+        people = np.diff(np.round(k * up_to), prepend=0).astype(np.int64)
         total = int(people.sum()) + round(k * (task.total - int(up_to[-1])))
         more = replace(task, people=people, total=total)
         return bool(_error(method, more) / task.target.factor(total) <= goal * (1 + 1e-9))
@@ -341,98 +276,13 @@ def _times(method: Method, task: Task, goal: float) -> float | None:
 
 
 def _theory(task: Task) -> tuple[float, float] | None:
-    """[Z] is about the worst case, σ = Δ/2, where the noise has 8 times σ² at charge 1; of sums and counts as
-    of means.
+    """[Z] is about the worst case, σ = Δ/2, where the noise has 8 times σ² at charge 1.
+
+    It holds of sums and counts as of means.
     """
     of_means = isinstance(task.target, Additive) and isinstance(task.target.query.encoding, Grid | Indicator)
     worst = of_means and isclose(task.noise_variance, 8 * task.variance)
-    if not worst or not task.relation.people_are_public:
+    if not worst or not task.relation.people_are_public or task.target.about_members:
         return None
     spec = Spec(task.levels, task.people)
     return theory.gain(spec), theory.gain_bound(spec)
-
-
-# ---- what if -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Step:
-    """So many `people` of each level get the levels `to`."""
-
-    who: str
-    how: str
-    people: IntArray
-    to: IntArray
-
-
-def _moves(before: Plan) -> Iterator[Move]:
-    """Every move that changes something and leaves somebody to ask."""
-    spec, query, done, target = before.spec, before.query, {before.spec}, before.target
-    scale = _with_midpoint(before)[1] / target.factor(spec.total)
-    if scale == 0:  # better it cannot be, and worse by any factor
-        return
-    for step in _tier_by_tier(spec) if spec.micro.size <= _FEW else _band_by_band(spec, _BANDS):
-        moved = Spec(
-            np.concatenate((spec.micro, step.to, [0])),
-            np.concatenate((spec.people - step.people, step.people, [spec.opted_out])),
-            spec.tiers,
-            spec.is_rest,
-        )
-        if moved in done:
-            continue
-        done.add(moved)
-        try:
-            after = plan(moved, query, share=to_float(before.share), neighbors=before.neighbors)
-        except PlanError:  # nobody is left, or nobody with a share of a millionth
-            continue
-        (mechanism, lowest), there = _with_midpoint(after), np.flatnonzero(step.people)
-        yield Move(
-            step.who,
-            step.how,
-            int(step.people.sum()),
-            (int(spec.micro[there[0]]), int(spec.micro[there[-1]])),
-            moved,
-            mechanism,
-            lowest,
-            100 * (lowest / target.factor(moved.total) / scale - 1),
-        )
-
-
-def _tier_by_tier(spec: Spec) -> Iterator[_Step]:
-    """Everyone of a level to the next higher one, to the next lower one, and out."""
-    rungs = sorted({*spec.micro.tolist(), *(level for level in spec.tiers.values() if level > 0)})
-    if len(rungs) == 1:
-        yield from _band_by_band(spec, 1)
-        return
-    for j, level in enumerate(spec.micro.tolist()):
-        people = np.where(np.arange(spec.micro.size) == j, spec.people, 0)
-        rung = rungs.index(level)
-        for k in (rung + 1, rung - 1):
-            if 0 <= k < len(rungs):
-                to = np.full(spec.micro.size, rungs[k])
-                yield _Step(_name(spec, level), f"→ {_name(spec, rungs[k])}", people, to)
-        yield _Step(_name(spec, level), "opts out", people, np.zeros_like(people))
-
-
-def _band_by_band(spec: Spec, bands: int) -> Iterator[_Step]:
-    """Equally many people, from the strictest to the most liberal, with levels doubled or halved."""
-    ends = np.cumsum(spec.people)
-    edges = [spec.total * b // bands for b in range(bands + 1)]
-    public = spec.micro == PUBLIC
-    finite = np.where(public, 0, spec.micro)
-    doubled, halved = np.minimum(2 * finite, LARGEST), np.maximum(finite // 2, 1)
-    for first, last in pairwise(edges):
-        people = np.maximum(np.minimum(ends, last) - np.maximum(ends - spec.people, first), 0)
-        there = spec.micro[people > 0].tolist()
-        if there:
-            name = _name(spec, there[0]) if len(there) == 1 else f"ε {short(there[0])} … {short(there[-1])}"
-            yield _Step(name, "doubled", people, np.where(public, PUBLIC, doubled))
-            yield _Step(name, "halved", people, np.where(public, PUBLIC, halved))
-
-
-def _name(spec: Spec, micro: int) -> str:
-    return spec.tier(micro) or f"ε = {level_text(micro)}"
-
-
-def short(micro: int) -> str:
-    return "inf" if micro == PUBLIC else number(to_float(micro), 3)

@@ -12,10 +12,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from accord.budget import MICRO, PUBLIC, level_text
-from accord.lab.whatif.outlook import Curve, Gain, Move, Outlook, short, task_of
+from accord.lab.whatif.moves import Move, short_level
+from accord.lab.whatif.outlook import Curve, Gain, Outlook, task_for
 from accord.planning import Plan, midpoint_error
 from accord.report import figures
-from accord.report.text import add_row, error, number, plan_view, text_table
+from accord.report.plans import plan_view
+from accord.report.tables import add_row, error, number, text_table
 
 _ROWS = 12
 
@@ -31,92 +33,89 @@ def view(outlook: Outlook) -> RenderableType:
 
 
 def _gains_view(outlook: Outlook) -> RenderableType:
-    table = text_table(
-        "instead of it", ">× its squared error", ">× as many people needed", title=_bought(outlook)
-    )
+    columns = ("instead of it", ">× its squared error", ">× as many people needed")
+    table = text_table(*columns, title=_gains_title(outlook))
     for gain in outlook.gains:
-        add_row(table, gain.over, "–" if gain.ratio is None else _three(gain.ratio), _needed(gain))
+        ratio = "–" if gain.ratio is None else _three_digits(gain.ratio)
+        add_row(table, gain.over, ratio, _people_needed(gain))
     if outlook.theory is None:
         return table
-    found, most = map(_three, outlook.theory)
-    told = (
-        f"Cyffers, Ziani 2026: the best threshold has {found} times the squared error of the best affine "
+    times, most = map(_three_digits, outlook.theory)
+    theorem = (
+        f"Cyffers, Ziani 2026: the best threshold has {times} times the squared error of the best affine "
         f"estimator, and at most {most} times with so many levels"
     )
-    return Group(table, Text(told, "dim"))
+    return Group(table, Text(theorem, "dim"))
 
 
-def _bought(outlook: Outlook) -> str:
-    useless = (
-        " of those that read data; the midpoint has a lower one"
-        if outlook.plan.mechanism == "midpoint"
-        else ""
-    )
-    return f"What personal levels buy: {outlook.best} has the lowest error{useless}"
+def _gains_title(outlook: Outlook) -> str:
+    title = f"What personal levels buy: {outlook.best} has the lowest error"
+    if outlook.plan.mechanism == "midpoint":
+        title += " of those that read data; the midpoint has a lower one"
+    return title
 
 
-def _needed(gain: Gain) -> str:
-    return "over a million" if gain.people is None else _three(gain.people)
+def _people_needed(gain: Gain) -> str:
+    return "over a million" if gain.people is None else _three_digits(gain.people)
 
 
-def _three(x: float) -> str:
+def _three_digits(x: float) -> str:
     """Three digits, the others zero.
 
-    >>> _three(1.1242), _three(19_905_875.0)
+    >>> _three_digits(1.1242), _three_digits(19_905_875.0)
     ('1.12', '19,900,000')
     """
     return number(float(f"{x:.3g}"))
 
 
 def _curves_view(outlook: Outlook) -> RenderableType:
-    thresholds, clips, task = outlook.thresholds, outlook.clips, task_of(outlook.plan)
+    thresholds, clips, task = outlook.thresholds, outlook.clips, task_for(outlook.plan)
     table = text_table(
         f">{_level_name(outlook.plan)}",
-        ">people who allow it",
+        ">people who allow it" if task.total == outlook.plan.spec.total else ">of a group, who allow it",
         ">only they are read, at it",
         ">all are read, at most at it",
         title="Error by level: a threshold, or a clip",
     )
-    keep = {
-        thresholds.levels[k] for k in np.linspace(0, len(thresholds.levels) - 1, _ROWS).round().astype(int)
-    }
-    for level in sorted(keep | {thresholds.chosen}):
+    places = np.linspace(0, len(thresholds.levels) - 1, _ROWS).round().astype(int)
+    for level in sorted({thresholds.levels[k] for k in places} | {thresholds.chosen}):
         allow = int(task.people[task.levels >= level].sum())
         style = "bold green" if level == thresholds.chosen else ""
         row = level_text(level), f"{allow:,}", error(thresholds.at(level)), error(clips.at(level))
         add_row(table, *row, style=style)
-    told = f"threshold takes {_taken(thresholds, 't')}; {outlook.clipping} takes {_taken(clips, 'τ')}"
-    return Group(table, Text(told, "bold"))
+    choices = f"threshold takes {_choice(thresholds, 't')}; {outlook.clipping} takes {_choice(clips, 'τ')}"
+    return Group(table, Text(choices, "bold"))
 
 
 def _level_name(plan: Plan) -> str:
     """What t and τ are compared with."""
-    return "level" if plan.share == MICRO else "share × level"
+    level = "level" if plan.share == MICRO else "share × level"
+    if plan.times == 1:
+        return level
+    part = "half" if plan.times == 2 else f"1/{plan.times}"  # somebody may move between private groups
+    return f"{part} of the {level}"
 
 
-def _taken(curve: Curve, letter: str) -> str:
-    told = f"{letter} = {level_text(curve.chosen)}: {error(curve.at(curve.chosen))}"
+def _choice(curve: Curve, letter: str) -> str:
+    chosen = f"{letter} = {level_text(curve.chosen)}: {error(curve.at(curve.chosen))}"
     if curve.at(curve.chosen) <= 1.001 * curve.at(curve.best):
-        return told
-    return f"{told} ({letter} = {level_text(curve.best)} would have {error(curve.at(curve.best))})"
+        return chosen
+    return f"{chosen} ({letter} = {level_text(curve.best)} would have {error(curve.at(curve.best))})"
 
 
 def _moves_view(outlook: Outlook) -> RenderableType:
     if not outlook.moves:
         return Text("No move of a level can be compared with this.", "dim")
-    table = text_table(
-        "if", "", ">people", ">error", ">change", "by", title="What would change if people moved"
-    )
+    columns = ("if", "", ">people", ">error", ">change", "by")
+    table = text_table(*columns, title="What would change if people moved")
     for m in outlook.moves:
         style = "green" if m.change < -0.05 else "yellow" if m.change > 0.05 else ""
-        add_row(
-            table, m.who, m.how, f"{m.people:,}", error(m.rmse), _percent(m.change), m.mechanism, style=style
-        )
-    per_person = outlook.plan.target.factor(2) != outlook.plan.target.factor(1)
-    told = "against the lowest error now" + (
-        ", per person: an opt-out makes the answer smaller" if per_person else ""
-    )
-    return Group(table, Text(told, "dim"))
+        row = m.who, m.action, f"{m.people:,}", error(m.rmse), _percent(m.change), m.mechanism
+        add_row(table, *row, style=style)
+    note = "against the lowest error now"
+    if outlook.plan.target.factor(2) != outlook.plan.target.factor(1):  # of a sum
+        note += ", per person: an opt-out makes the answer smaller"
+    return Group(table, Text(note, "dim"))
 
 
 def _percent(change: float) -> str:
@@ -139,9 +138,8 @@ def draw(outlook: Outlook, path: str | Path) -> Path:
     shown = [m for m in outlook.moves if m in largest]
     below = max(3.4, 1.2 + 0.3 * len(shown))
     figure = plt.figure(figsize=(12, 5.2 + below), layout="constrained")
-    upper, lower = figure.subfigures(
-        2, 1, height_ratios=(4.6, below)
-    )  # panels one above the other need not be in line
+    # two subfigures, so that panels one above the other need not be in line
+    upper, lower = figure.subfigures(2, 1, height_ratios=(4.6, below))
     (mechanisms, curves), (gains, moves) = upper.subplots(1, 2), lower.subplots(1, 2)
     figures.draw_errors(mechanisms, outlook.plan)
     refused = [c.mechanism for c in outlook.plan.candidates if c.rmse is None]
@@ -151,13 +149,13 @@ def draw(outlook: Outlook, path: str | Path) -> Path:
     _draw_moves(moves, outlook, shown)
     label = outlook.plan.query.label
     title = f"{label[0].upper()}{label[1:]}: what these levels bring, before a value is read"
-    figure.suptitle(_told(title, 100, lines=2), fontweight="bold")
+    figure.suptitle(_fitted(title, 100, lines=2), fontweight="bold")
     figure.get_layout_engine().set(h_pad=0.1, w_pad=0.1)
     return figures.save(plt, figure, path)
 
 
-def _told(text: str, width: int, lines: int = 1) -> str:
-    """What a user wrote, so that it fits; a dollar is no formula."""
+def _fitted(text: str, width: int, lines: int = 1) -> str:
+    """What a user wrote, cut to this size; a dollar is no formula."""
     return fill(text, width, max_lines=lines, placeholder=" …").replace("$", r"\$")
 
 
@@ -171,15 +169,13 @@ def _draw_curves(axes: Any, outlook: Outlook) -> None:
     if thresholds.levels == (PUBLIC,):
         axes.set_xticks([place(PUBLIC)], ["∞"])
     _error_axis(axes, [*thresholds.rmse, *clips.rmse], midpoint_error(plan.target, plan.spec.total))
-    _draw_curve(
-        axes, place, clips, figures.CHOSEN, "-", "s", f"clip τ ({outlook.clipping}): everyone, up to τ"
-    )
-    _draw_curve(
-        axes, place, thresholds, figures.LEVEL, "--", "o", "threshold t: only those who allow t, at t"
-    )
+    clip = f"clip τ ({outlook.clipping}): everyone, up to τ"
+    threshold = "threshold t: only those who allow t, at t"
+    _draw_curve(axes, place, clips, figures.CHOSEN, "-", "s", clip)
+    _draw_curve(axes, place, thresholds, figures.LEVEL, "--", "o", threshold)
     for letter, curve, up in (("t", thresholds, 12), ("τ", clips, -19)):
         axes.annotate(
-            f"{letter} = {short(curve.chosen).replace('inf', '∞')}: {error(curve.at(curve.chosen))}",
+            f"{letter} = {short_level(curve.chosen).replace('inf', '∞')}: {error(curve.at(curve.chosen))}",
             (place(curve.chosen), curve.at(curve.chosen)),
             xytext=(0, up),
             textcoords="offset points",
@@ -208,8 +204,9 @@ def _draw_curve(axes: Any, place: Any, curve: Curve, colour: str, line: str, mar
 
 
 def _error_axis(axes: Any, rmse: list[float], without_data: float) -> None:
-    """Errors, logarithmic where they are far apart; with the error of the middle, beyond which data are of no
-    use.
+    """Errors, logarithmic where they are far apart.
+
+    With the error of the middle, beyond which data are of no use.
     """
     from matplotlib.ticker import LogLocator
 
@@ -235,7 +232,7 @@ def _draw_gains(axes: Any, outlook: Outlook) -> None:
     rows = [(outlook.best, 1.0, "")]
     for gain in outlook.gains[::-1]:
         if gain.over != outlook.best and gain.ratio is not None:
-            needs = f"\nas good with {_needed(gain)}×\nas many people" if gain.ratio > 1.005 else ""
+            needs = f"\nas good with {_people_needed(gain)}×\nas many people" if gain.ratio > 1.005 else ""
             rows.append((gain.over, gain.ratio, needs))
     names = [name for name, _, _ in rows]
     bound = outlook.theory[1] if outlook.theory and "threshold" in names else None
@@ -247,14 +244,12 @@ def _draw_gains(axes: Any, outlook: Outlook) -> None:
         axes.plot([1, ratio], [y, y], color=colour, linewidth=8, solid_capstyle="butt")
         axes.plot(ratio, y, "o", color=colour, markersize=12)
         at = {"xytext": (11, 0), "textcoords": "offset points", "va": "center"}
-        axes.annotate(f"{_three(ratio)}×", (ratio, y), fontsize=9, **at)
-    said = "squared error, as a multiple of the lowest"
+        axes.annotate(f"{_three_digits(ratio)}×", (ratio, y), fontsize=9, **at)
+    label = "squared error, as a multiple of the lowest"
     if bound is not None:
         axes.plot(bound, names.index("threshold"), "|", color="black", markersize=24, markeredgewidth=2)
-        said += (
-            f"\nstroke: the most that a threshold can have with so many\nlevels, {_three(bound)}× (Cyffers, "
-            "Ziani 2026)"
-        )
+        label += "\nstroke: the most that a threshold can have with so many"
+        label += f"\nlevels, {_three_digits(bound)}× (Cyffers, Ziani 2026)"
     axes.set_yticks(range(len(rows)), [name + needs for name, _, needs in rows], fontsize=9)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.minorticks_off()
@@ -262,15 +257,14 @@ def _draw_gains(axes: Any, outlook: Outlook) -> None:
     ticks = [sub * 10**k for k in range(16) for sub in subs if sub * 10**k <= most**1.25]
     ticks = ticks[:: ceil(len(ticks) / (6 if most < 1e4 else 3))]
     axes.set_xticks(ticks, [f"{x:,}×" for x in ticks])
-    axes.set_xlabel(said, fontsize=9)
-    _title(axes, _bought(outlook))
+    axes.set_xlabel(label, fontsize=9)
+    _title(axes, _gains_title(outlook))
     figures.bare(axes)
 
 
 def _draw_moves(axes: Any, outlook: Outlook, shown: list[Move]) -> None:
-    some = (
-        "" if len(shown) == len(outlook.moves) else f"; {len(shown)} largest changes of {len(outlook.moves)}"
-    )
+    count = len(outlook.moves)
+    some = "" if len(shown) == count else f"; {len(shown)} largest changes of {count}"
     _title(axes, f"If people moved (in brackets: how many{some})")
     if not shown:
         axes.set_axis_off()
@@ -281,7 +275,7 @@ def _draw_moves(axes: Any, outlook: Outlook, shown: list[Move]) -> None:
         axes.barh(y, m.change, color=figures.CHOSEN if better else figures.LEVEL, height=0.62)
         at = {"xytext": (-4 if better else 4, 0), "textcoords": "offset points", "va": "center"}
         axes.annotate(_percent(m.change), (m.change, y), ha="right" if better else "left", fontsize=8, **at)
-    labels = [f"{_told(m.text, 34)} ({m.people:,})" for m in shown]
+    labels = [f"{_fitted(m.text, 34)} ({m.people:,})" for m in shown]
     axes.set_yticks(range(len(shown)), labels, fontsize=8)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.axvline(0, color="black", linewidth=1)

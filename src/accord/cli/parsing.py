@@ -1,0 +1,178 @@
+"""From the options of a command to the table and the question that they describe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import accord
+from accord.budget import read_number
+from accord.cli.options import OWN_OPTIONS
+from accord.engines.engine import Columns
+from accord.errors import SpecError
+from accord.statistics import ALL
+
+_SPELLED = {"column": "COLUMN", "per_person": "--per-person"}
+"""What is not written as --name."""
+_NEEDED = {
+    "column": "{0} needs a COLUMN: … {0} COLUMN …",
+    "bounds": "{} needs --bounds LO HI, from public knowledge, never from the data.",
+    "on": "{} needs --on with its features, such as --on 'age=18..100,sex=f|m'.",
+    "p": "{} needs --p, such as --p 0.9 or --p 0.1,0.5,0.9.",
+    **{option.name: option.needed for option in OWN_OPTIONS if option.needed},
+}
+"""What a statistic that takes an option cannot do without, and what is said then."""
+_SHARED = (
+    *("column", "edges", "categories", "bounds", "std", "step", "missing", "p", "interval", "on"),
+    "per_person",
+)
+"""What several statistics take, or what takes more to read than its own text."""
+_OPTIONS = (*_SHARED, *(option.name for option in OWN_OPTIONS))
+
+
+def question(columns: Columns, options: dict[str, Any]) -> accord.Query:
+    """The question that the options ask, of a statistic that says which of them it takes.
+
+    `columns`: the kinds of the table's columns, as far as they are known.
+    """
+    statistic = next(s for s in ALL if s.name == options["statistic"])
+    texts = {name: options[name] for name in _OPTIONS}
+    for name, text in texts.items():
+        if text is not None and name not in statistic.options:
+            raise click.UsageError(f"{_SPELLED.get(name, f'--{name}')} has no meaning for {statistic.name}.")
+    for name, needed in _NEEDED.items():
+        if name in statistic.options and texts[name] is None:
+            raise click.UsageError(needed.format(statistic.name))
+    part = {
+        "where": options["where"],
+        "by": options["by"],
+        "keys": _categories(columns, options["by"] or "", options["keys"]),
+        "membership": options["membership"],
+        "at_most": options["at_most"],
+    }
+    if "on" in statistic.options:
+        return _regression(columns, texts, part)
+    is_numeric = "bounds" in statistic.options
+    arguments = {
+        name: _argument(columns, options["column"], name, texts[name], is_numeric)
+        for name in statistic.options
+        if texts[name] is not None
+    }
+    return statistic.ask(**arguments, **part)
+
+
+def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: bool) -> Any:
+    """What an option says, as the statistic takes it."""
+    match name:
+        case "bounds":
+            return tuple(as_number(end) for end in text)
+        case "step":
+            return as_number(text)
+        case "edges":
+            return _numbers(text)
+        case "categories":
+            return _categories(columns, column, text)
+        case "missing":
+            return as_number(text) if is_numeric else _category(columns, column, text)
+        case "p":
+            ps = _numbers(text)
+            return ps if len(ps) > 1 else ps[0]
+        case _:
+            return text
+
+
+def table_of(options: dict[str, Any]) -> accord.Table:
+    """The table that the options of levels and people describe."""
+    tiers, default = read_tiers(options["tiers"]), options["default"]
+    if not tiers or default not in tiers:
+        default = as_number(default)
+    names = ("epsilon", "user", "consent", "consent_user", "valid_from", "as_of")
+    given = {name: options[name] for name in names}
+    csv = _csv(options["csv"])
+    return accord.table(options["source"], tiers=tiers, default=default, csv=csv, **given)
+
+
+def _csv(texts: tuple[str, ...]) -> dict[str, Any] | None:
+    """What --csv KEY=VALUE says; dates and words may be given several times."""
+    given: dict[str, Any] = {}
+    for text in texts:
+        key, is_pair, value = text.partition("=")
+        if not is_pair:
+            raise click.UsageError(f"--csv has {text!r}, which is not KEY=VALUE. Write --csv decimal=,")
+        if key in ("dates", "true", "false"):
+            given.setdefault(key, []).append(value)
+        elif key in given:
+            raise click.UsageError(f"--csv has {key} twice. Give it once.")
+        else:
+            given[key] = value
+    return given or None
+
+
+def _regression(columns: Columns, texts: dict[str, Any], part: dict[str, Any]) -> accord.Query:
+    target = texts["column"]
+    bounds: dict[str, Any] = {target: tuple(as_number(end) for end in texts["bounds"])}
+    categories: dict[str, list[Any]] = {}
+    for feature in texts["on"].split(","):
+        name, _, declared = (text.strip() for text in feature.partition("="))
+        if name in bounds or name in categories:
+            raise click.UsageError(f"--on names {name!r} twice, or it is the target. Name each feature once.")
+        low, dots, high = declared.partition("..")
+        if dots:
+            bounds[name] = (as_number(low), as_number(high))
+        elif "|" in declared:
+            categories[name] = [_category(columns, name, text.strip()) for text in declared.split("|")]
+        else:
+            raise click.UsageError(
+                f"--on has {feature!r}. Every feature needs its public bounds or categories: "
+                "age=18..100, or sex=f|m."
+            )
+    features = [*(name for name in bounds if name != target), *categories]
+    missing = {} if texts["missing"] is None else {"missing": texts["missing"]}
+    return accord.regression(target, features, bounds=bounds, categories=categories, **missing, **part)
+
+
+def read_tiers(text: str | None) -> dict[str, float] | None:
+    """{name: level}, from NAME=ε,…"""
+    if text is None:
+        return None
+    tiers: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, level = part.rpartition("=")
+        number = as_number(level)
+        if not name or not isinstance(number, float):
+            raise SpecError(
+                f"--tiers has {part!r}, which is not NAME=ε. Write strict=0.1,standard=1,public=inf."
+            )
+        if name.strip() in tiers:
+            raise SpecError(f"tier {name.strip()!r} is declared twice. Give each tier one level.")
+        tiers[name.strip()] = number
+    return tiers
+
+
+def as_number(text: str | None) -> Any:
+    """A number if it reads as one, else the text."""
+    try:
+        return None if text is None else read_number(text)
+    except ValueError:
+        return text
+
+
+def _numbers(text: str) -> list[Any]:
+    return [as_number(part) for part in text.split(",")]
+
+
+def _categories(columns: Columns, column: str, text: str | None) -> list[Any] | None:
+    return None if text is None else [_category(columns, column, part.strip()) for part in text.split(",")]
+
+
+def _category(columns: Columns, column: str, text: str) -> Any:
+    """A category as the column's kind has it; else the text."""
+    number = as_number(text)
+    match columns.get(column):
+        case "number" if isinstance(number, float):
+            return int(number) if number.is_integer() else number
+        case "boolean" if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        case _:
+            return text

@@ -1,0 +1,288 @@
+"""The law of a release: the probability of every output, from what its noise was asked for.
+
+A release is a function of integers that noise was added to, of points that were chosen, and of who was kept.
+`RecordingNoise` stands in for the noise. It decides what comes out of every draw, and records what the draw
+was made from: the integer and the scale, the scores and the scale, the chances. From these follows the
+probability of every outcome; and because outcomes do not depend on the data, neither may the answer that is
+made of them: whatever still moves it was released without noise.
+
+A Law is a mixture, over who is kept, of independent draws. Two of them compare exactly, over all outputs:
+
+    One Laplace draw of scale s on integers a and b has |log ratio| at most |a − b|/s, and far enough out it
+    has that; draws add up. Of mixtures, along one coordinate z, both probabilities are A·exp(z/s) +
+    B·exp(−z/s) between neighboring integers that noise was added to. Their ratio is monotone there (it is a
+    Möbius function of exp(2z/s)) and constant beyond the last of them. So its extremes are where noise was
+    added to an integer of either, in every coordinate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SURE = 2**63
+_MOST_DRAWS = 100_000
+Run = Callable[["RecordingNoise"], Any]
+"""A release, up to its noise: gives all that is published."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What comes out of the k-th draw, whatever the data are."""
+
+    added: Callable[[int], int]
+    """The noisy integer, by the number of the draw."""
+    chosen: Callable[[int], int]
+    """The place of what is chosen, by how many there are to choose from."""
+
+
+OUTCOMES = (
+    Outcome(lambda k: 3 * 10**6 + 17 * k, lambda size: 0),
+    Outcome(lambda k: k % 2, lambda size: size - 1),
+    Outcome(lambda k: -(10**6) - 13 * k, lambda size: size // 2),
+)
+"""Large, about 0, and below it; the first, the last, the middle: an answer's branches may depend on that."""
+
+
+class Leak(Exception):  # noqa: N818  it is what an audit looks for
+    """Something moves that no noise protects; the text says what, from public things."""
+
+
+class Adaptive(Leak):
+    """What is drawn depends on earlier draws, of which nothing can be said draw by draw.
+
+    accord's mechanisms have no need of it.
+    """
+
+
+@dataclass(frozen=True)
+class Added:
+    """Laplace noise on an integer."""
+
+    value: int
+    scale: Fraction
+
+    @property
+    def shape(self) -> Any:
+        """What must not depend on the data."""
+        return self.scale
+
+    @property
+    def inputs(self) -> Any:
+        """What must not depend on other draws."""
+        return self.value, self.scale
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A choice with probability ∝ exp(score/scale)."""
+
+    scores: Any
+    scale: int
+
+    @property
+    def shape(self) -> Any:
+        return self.scale, len(self.scores)
+
+    @property
+    def inputs(self) -> Any:
+        return self.scale, self.scores.tobytes() if self.scores.dtype != object else tuple(self.scores)
+
+    @cached_property
+    def logs(self) -> NDArray[np.float64]:
+        """Of the probabilities."""
+        parts = np.asarray(self.scores - self.scores.max()).astype(np.float64) / self.scale
+        return np.asarray(parts - np.log(np.exp(parts).sum()))
+
+
+class _PendingDraw:
+    """A draw that happens when it is added to something."""
+
+    __array_ufunc__ = None
+
+    def __init__(self, noise: RecordingNoise, scale: Fraction) -> None:
+        self.noise, self.scale, self.used = noise, scale, False
+
+    def __radd__(self, value: Any) -> int:
+        if int(value) != value:
+            raise Leak("noise is added to a number that is not whole")
+        if self.used:
+            raise Leak("one draw is added to two numbers, whose difference has no noise")
+        self.used = True
+        self.noise.record(Added(int(value), self.scale))
+        return self.noise.outcome.added(len(self.noise.draws))
+
+    __add__ = __radd__
+
+
+class RecordingNoise:
+    """A noise that draws nothing: it decides what comes out, and records what it was made from."""
+
+    def __init__(
+        self,
+        outcome: Outcome = OUTCOMES[0],
+        kept: Sequence[bool] = (),
+        row_chances: Sequence[int] | None = None,
+    ) -> None:
+        """`kept`: who is, in the order of being asked; beyond that, everyone who can be.
+
+        `row_chances`: of every row, in 2⁻⁶³; without them, every row is kept.
+        """
+        self.outcome, self.kept, self.row_chances = outcome, kept, row_chances
+        self.draws: list[Added | Chosen] = []
+        self.coins: list[tuple[int, bool]] = []
+        """Of everyone who was asked about: their chance, and whether they are kept."""
+
+    def laplace(self, scale: Fraction) -> Any:
+        if not isinstance(scale, Fraction) or scale <= 0:
+            raise Leak("a scale of noise is not a positive fraction")
+        return _PendingDraw(self, scale)
+
+    def choose(self, scores: Any, scale: int) -> int:
+        self.record(Chosen(np.array(scores), int(scale)))
+        return self.outcome.chosen(len(scores))
+
+    def record(self, draw: Added | Chosen) -> None:
+        self.draws.append(draw)
+        if len(self.draws) > _MOST_DRAWS:
+            raise Adaptive("it draws without end")
+
+    def keep(self, chances: Any) -> Any:
+        return np.array([self._coin(int(c)) for c in chances], dtype=bool)
+
+    def words(self, count: int) -> Any:
+        """For each row, the largest word below its chance if it is kept, else the smallest that is not."""
+        if self.row_chances is None:
+            return np.zeros(count, dtype=np.uint64)
+        if len(self.row_chances) != count:
+            raise Leak("the number of random words is not that of the rows")
+        words = [c - 1 if self._coin(c) else min(c, SURE - 1) for c in self.row_chances]
+        return np.array(words, dtype=np.uint64)
+
+    def _coin(self, chance: int) -> bool:
+        k = len(self.coins)
+        heads = chance > 0 and (chance >= SURE or k >= len(self.kept) or self.kept[k])
+        self.coins.append((chance, heads))
+        return heads
+
+    @property
+    def weight(self) -> float:
+        """The probability of who is kept."""
+        return float(np.prod([(c if heads else SURE - c) / SURE for c, heads in self.coins] or [1.0]))
+
+
+class FixedWords(RecordingNoise):
+    """Gives the random words that it has."""
+
+    def __init__(self, fixed: Any) -> None:
+        super().__init__()
+        self.fixed = fixed
+
+    def words(self, count: int) -> Any:
+        return self.fixed
+
+
+@dataclass(frozen=True)
+class Law:
+    """A mixture of independent draws, and the answers for given outcomes."""
+
+    weights: tuple[float, ...]
+    branches: tuple[tuple[Added | Chosen, ...], ...]
+    """The draws, for each possibility of who is kept."""
+    answers: tuple[str, ...]
+
+
+def law(run: Run, row_chances: Sequence[int] | None = None) -> Law:
+    """The whole law of a release on one table."""
+    noises, answers = zip(*_branches(run, row_chances), strict=True)
+    other_answers = {tuple(_other_answers(run, noise)) for noise in (noises[0], *noises[1:][-1:])}
+    if len(set(map(repr, answers))) > 1 or len(other_answers) > 1:
+        raise Leak("who is kept moves the answer beside the noise")
+    weights = tuple(noise.weight for noise in noises)
+    draws = tuple(tuple(noise.draws) for noise in noises)
+    return Law(weights, draws, (repr(answers[0]), *other_answers.pop()))
+
+
+def law_if_all_are_kept(run: Run) -> tuple[Law, RecordingNoise]:
+    """One branch of the law, for large tables; with what was asked of the noise."""
+    noise = RecordingNoise()
+    answer = run(noise)
+    return Law((1.0,), (tuple(noise.draws),), (repr(answer), *_other_answers(run, noise))), noise
+
+
+def _other_answers(run: Run, noise: RecordingNoise) -> list[str]:
+    """The answers for other outcomes, where the same people are kept."""
+    kept, answers = [heads for _, heads in noise.coins], []
+    for outcome in OUTCOMES[1:]:
+        other = RecordingNoise(outcome, kept, noise.row_chances)
+        answers.append(repr(run(other)))
+        if [d.inputs for d in other.draws] != [d.inputs for d in noise.draws]:
+            raise Adaptive("what is drawn depends on what came out before")
+    return answers
+
+
+def _branches(run: Run, row_chances: Sequence[int] | None) -> Iterator[tuple[RecordingNoise, Any]]:
+    """Every possibility of who is kept, with its answer."""
+    prefixes: list[tuple[bool, ...]] = [()]
+    while prefixes:
+        prefix = prefixes.pop()
+        noise = RecordingNoise(kept=prefix, row_chances=row_chances)
+        yield noise, run(noise)
+        heads = tuple(h for _, h in noise.coins)
+        for k, (chance, _) in enumerate(noise.coins[len(prefix) :], len(prefix)):
+            if 0 < chance < SURE:
+                prefixes.append((*heads[:k], False))
+
+
+def loss(here: Law, there: Law) -> Fraction | float:
+    """The largest |log ratio| of the probabilities of all outcomes. Exact where noise was only added."""
+    if len({tuple(draw.shape for draw in draws) for draws in (*here.branches, *there.branches)}) > 1:
+        raise Leak("what can come out, or how much noise there is, depends on the data")
+    if here.answers != there.answers:
+        raise Leak("the answer moves beside the noise")
+    if len(here.branches) == len(there.branches) == 1:
+        return _loss_of_draws(here.branches[0], there.branches[0])
+    return _loss_of_mixtures(here, there)
+
+
+def _loss_of_draws(here: Sequence[Any], there: Sequence[Any]) -> Fraction | float:
+    total: Fraction | float = Fraction(0)
+    up = down = 0.0
+    for draw, draw_there in zip(here, there, strict=True):
+        if isinstance(draw, Added):
+            total += Fraction(abs(draw.value - draw_there.value)) / draw.scale
+        else:
+            gaps = draw.logs - draw_there.logs
+            up, down = up + float(gaps.max()), down - float(gaps.min())
+    return total + max(up, down) if up or down else total
+
+
+def _loss_of_mixtures(here: Law, there: Law) -> float:
+    branches = (*here.branches, *there.branches)
+    places = [  # along each coordinate, the integers with noise of either law; none of a choice
+        sorted({draw.value for draws in branches if isinstance(draw := draws[k], Added)})
+        for k in range(len(branches[0]))
+    ]
+
+    def along(draw: Added | Chosen, integers: list[int]) -> NDArray[np.float64]:
+        if isinstance(draw, Added):
+            return np.array([-abs(z - draw.value) / draw.scale for z in integers], dtype=np.float64)
+        return draw.logs
+
+    def logs(law: Law) -> NDArray[np.float64]:
+        each = []
+        for weight, draws in zip(law.weights, law.branches, strict=True):
+            whole: Any = np.log(weight) if weight else -np.inf
+            for k, draw in enumerate(draws):
+                axes = [-1 if j == k else 1 for j in range(len(places))]
+                whole = whole + along(draw, places[k]).reshape(axes)
+            each.append(whole)
+        return np.asarray(reduce(np.logaddexp, each))
+
+    return float(np.abs(logs(here) - logs(there)).max())

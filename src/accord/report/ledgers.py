@@ -1,0 +1,127 @@
+"""Ledgers as tables of text: budgets, history and verdicts, for the command line."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from accord.budget import amount_text, level_text
+from accord.report.tables import MOST_ROWS, add_row, bullet, error, shortened, text_table
+from accord.spec import Spec
+
+if TYPE_CHECKING:
+    from accord.ledger.history import Account
+    from accord.ledger.verifying import Verdict
+
+_MOST_LINES = 4 * MOST_ROWS
+
+
+def init_view(label: str, entries: int) -> RenderableType:
+    """Whether a ledger was made, or is there already."""
+    if entries:
+        return Text(f"the ledger {label} is there already, with {entries:,} entries.")
+    return Text(f"made the ledger {label}. Register a table next: 'accord ledger register'.")
+
+
+def remaining_view(remaining: Spec, affordable: int | None) -> RenderableType:
+    """What is left to everyone, and how many times a plan could still be released."""
+    table = text_table(">left", ">people")
+    levels = zip(remaining.micro.tolist(), remaining.counts, strict=True)
+    rows = [(level_text(level), people) for level, people in levels]
+    if remaining.opted_out:
+        rows.insert(0, ("0", remaining.opted_out))
+    for row in shortened(rows, MOST_ROWS):
+        if row is None:
+            add_row(table, "…", f"{len(rows) - MOST_ROWS:,} more")
+        else:
+            add_row(table, row[0], f"{row[1]:,}")
+    if affordable is None:
+        times = "Only public people are charged: it can be released without end."
+    elif affordable == 0:
+        times = "Somebody has less left than this costs them: it cannot be released as it is."
+    elif affordable == 1:
+        times = "As it is, it can be released once."
+    else:
+        times = f"As it is, it can be released {affordable:,} times."
+    return Group(Text("Left in the ledger", "bold"), table, Text(times, "bold"))
+
+
+def accounts_view(accounts: list[Account]) -> RenderableType:
+    """Budgets by table and level, with bars."""
+    if not accounts:
+        return Text("No table is registered yet: 'accord ledger register'.")
+    table = text_table(
+        "table", "tier", ">level", ">people", ">spent", ">left", "spent of the level", title="Budgets"
+    )
+    for a in accounts[:_MOST_LINES]:
+        level, people = amount_text(a.level), f"{a.people:,}"
+        add_row(table, a.table, a.tier or "", level, people, _range(a.spent), _range(a.left), _bar(a))
+    if len(accounts) > _MOST_LINES:
+        add_row(table, f"… {len(accounts) - _MOST_LINES:,} more levels", "", "", "", "", "", "")
+    return Group(table, Text("of people of one level the least and the most; the bar is for the most", "dim"))
+
+
+def _bar(account: Account) -> str:
+    """How much of their level those have spent who spent most."""
+    if account.level == 0:
+        return "opted out"
+    if account.level == inf:
+        return "public"
+    spent = min(1.0, account.spent[1] / account.level)
+    return f"{'█' * round(20 * spent):░<20} {spent:.0%}"
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return " … ".join(dict.fromkeys(map(amount_text, ends)))
+
+
+def history_view(history: list[dict[str, Any]]) -> RenderableType:
+    """Every release that was charged, with what came of it."""
+    if not history:
+        return Text("Nothing has been released yet.")
+    table = text_table(
+        ">entry", "time (UTC)", "table", "question", "mechanism", ">charges", ">rmse", "state", ">accord"
+    )
+    for reservation in history:
+        receipts = reservation["receipts"] or [None] * len(reservation["queries"])
+        for k, (query, receipt) in enumerate(zip(reservation["queries"], receipts, strict=True)):
+            mechanism = "" if receipt is None else receipt["mechanism"]
+            rmse = "" if receipt is None else error(receipt["rmse"])
+            entry, time, name, charges, state, version = (
+                _reservation_cells(reservation) if k == 0 else [""] * 6
+            )
+            add_row(table, entry, time, name, query, mechanism, charges, rmse, state, version)
+    return table
+
+
+def _reservation_cells(reservation: dict[str, Any]) -> list[str]:
+    """What stands in the first line of a reservation, for all its questions."""
+    paid = sorted({line["charge"] for line in reservation["booked"] if line["charge"] != "0"}, key=float)
+    return [
+        str(reservation["entry"]),
+        reservation["time"][:19].replace("T", " "),
+        f"{reservation['table']} v{reservation['version']}",
+        " … ".join(dict.fromkeys((paid[0], paid[-1]))) if paid else "–",
+        reservation["state"],
+        reservation["accord"],
+    ]
+
+
+def verdict_view(verdict: Verdict) -> RenderableType:
+    """Whether a ledger is whole."""
+    besides = f"; {verdict.open:,} reservations without an answer, which are charged" if verdict.open else ""
+    if verdict.restored:
+        accepted = f"an older copy was accepted {verdict.restored:,} times"
+        besides += f"; {accepted}, and what was spent after it was made is forgotten"
+    if not verdict.sealed:
+        besides += "; who wrote the entries was not checked, because the ledger's key is not at hand"
+    if not verdict.problems:
+        whole = f"whole: {verdict.entries:,} entries follow from each other, and the accounts from them"
+        return Text(f"{whole}{besides}", "green")
+    return Group(
+        Text(f"{len(verdict.problems):,} problems in {verdict.entries:,} entries{besides}", "bold red"),
+        *map(bullet, verdict.problems[:_MOST_LINES]),
+    )

@@ -1,0 +1,246 @@
+"""Plans and the levels behind them as tables of text: for `print`, and in colour for the command line."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from accord import odds
+from accord.budget import PUBLIC, IntArray, level_text
+from accord.mechanisms import ALL
+from accord.planning import NO_DATA, Candidate, Plan
+from accord.report.tables import (
+    MOST_GROUPS,
+    MOST_ROWS,
+    add_row,
+    bullet,
+    error,
+    shortened,
+    text_table,
+    to_text,
+)
+from accord.spec import Spec
+from accord.statistics import Grouped
+
+_MOST_ODDS = 8
+"""So many levels are explained in odds."""
+
+
+def plan_text(plan: Plan) -> str:
+    """What `print` shows of a plan."""
+    return to_text(plan_view(plan))
+
+
+def plan_view(plan: Plan) -> RenderableType:
+    """What would be done, how well everything else would do, and what is taken for granted."""
+    if plan.is_workload:
+        return _workload_view(plan)
+    if plan.is_grouped:
+        return _public_groups_view(plan)
+    about = "error: about the population that these people are drawn from; here: about these very people"
+    return Group(
+        *rows_view(plan),
+        Text.assemble(
+            (f"Plan: {plan.heading}", "bold"), f"{of_all(plan)} by {plan.mechanism}: {plan.reason}."
+        ),
+        "",
+        _candidates_table(plan),
+        Text(about, "dim"),
+        *group_size_note(plan),
+        "",
+        charges_view(plan),
+        "",
+        *odds_view(plan),
+        "",
+        bias_text(plan),
+        *assumptions_view(plan),
+    )
+
+
+def _candidates_table(plan: Plan) -> Table:
+    """Every mechanism with its predicted error, the best first; those that are refused last."""
+    table = text_table(
+        "mechanism", ">error", ">here", ">× lowest", "how", title=f"Predicted error (rmse, {plan.unit})"
+    )
+    lowest = min((c.rmse for c in plan.candidates if c.rmse is not None), default=0.0)
+    for candidate in sorted(plan.candidates, key=lambda c: (c.rmse is None, c.rmse)):
+        cells = _candidate_cells(candidate, lowest)
+        if candidate.mechanism == plan.mechanism:
+            add_row(table, f"→ {candidate.mechanism}", *cells, style="bold green")
+        else:
+            add_row(table, f"  {candidate.mechanism}", *cells, style="dim" if candidate.rmse is None else "")
+    if plan.mechanism in NO_DATA:
+        cells = (error(plan.rmse), error(plan.rmse_here), "–", "reads no data")
+        add_row(table, f"→ {plan.mechanism}", *cells, style="bold green")
+    return table
+
+
+def _candidate_cells(candidate: Candidate, lowest: float) -> tuple[str, str, str, str]:
+    rmse, here, note = candidate.rmse, candidate.rmse_here, candidate.note
+    if rmse is None or here is None:
+        return "–", "–", "–", f"refused: {note}"
+    return error(rmse), error(here), f"{rmse / lowest:.2f}" if lowest else "–", note
+
+
+def _workload_view(plan: Plan) -> RenderableType:
+    """Every question with its mechanism, error and charges, and what they cost together."""
+    table = text_table(
+        "question", "mechanism", ">error", "unit", ">charges", title=f"Plan: {plan.workload.label} together"
+    )
+    for part in plan.parts:
+        cells = (part.query.label, part.mechanism, error(part.rmse), part.unit, _charge_range(part.cost))
+        add_row(table, *cells)
+    gain = 1 - plan.total / plan.equal if plan.equal else 0.0
+    total = (
+        f"The total error (squared, each as a fraction of the error without data) is {error(plan.total)}: "
+        f"{gain:.1%} below an equal split of share {level_text(plan.share)}."
+    )
+    if (reported := plan.workload.report_missing) is not None:
+        total = f"{float(reported):.3g} of what may be spent is for how many people have no readable value."
+    return Group(table, Text(total, "dim"), "", charges_view(plan), "", *odds_view(plan))
+
+
+def _public_groups_view(plan: Plan) -> RenderableType:
+    """Every public group with its people, its mechanism and its predicted error."""
+    table = text_table(
+        "group", ">people", "mechanism", ">error", ">charges", title=f"Plan: {plan.query.label}"
+    )
+    for group in shortened(list(plan.plans.items()), MOST_GROUPS):
+        if group is None:
+            more = f"… {len(plan.plans) - MOST_GROUPS:,} more groups"
+            add_row(table, more, "", "all of them: .plans, or --json", "", "", style="dim")
+            continue
+        key, part = group
+        name = plan.query.part.name(key)
+        if part is None:
+            add_row(table, name, "0", "–", "–", "–", style="dim")
+            continue
+        people, charges = f"{part.spec.total:,}", _charge_range(part.cost)
+        add_row(table, name, people, part.mechanism, error(part.rmse), charges)
+    public = "who is in which group is public, as declared: everyone pays for their own group only"
+    return Group(table, Text(public, "dim"))
+
+
+def _charge_range(charges: IntArray) -> str:
+    """The smallest and the largest charge of those who are charged."""
+    paid = charges[charges > 0].tolist()
+    return " … ".join(level_text(c) for c in sorted({min(paid), max(paid)})) if paid else "–"
+
+
+# ---- what plans and releases have in common --------------------------------------------------------------
+
+
+def of_all(plan: Plan) -> str:
+    """Of how many of all people an answer is, where a ledger has nothing left of some."""
+    spec = plan.spec
+    if not (spec.is_rest and spec.opted_out):
+        return ""
+    return f", of {spec.total:,} of all {spec.total + spec.opted_out:,} people,"
+
+
+def charges_view(plan: Plan) -> RenderableType:
+    """What each level is charged."""
+    spec, charges = plan.spec, plan.cost
+    tiers = bool(spec.tiers)
+    table = text_table(
+        *(["tier"] if tiers else []),
+        ">left" if spec.is_rest else ">level",
+        ">people",
+        ">charge",
+        ">not used",
+        title="Charges",
+    )
+    for k in shortened(range(spec.micro.size), MOST_ROWS):
+        if k is None:
+            more = f"… {spec.micro.size - MOST_ROWS:,} more levels"
+            add_row(table, *([""] if tiers else []), more, "", "", "")
+            continue
+        level, people, charge = int(spec.micro[k]), int(spec.people[k]), int(charges[k])
+        add_row(
+            table,
+            *([spec.tier(level) or ""] if tiers else []),
+            level_text(level),
+            f"{people:,}",
+            level_text(charge) if charge else "not read",
+            _not_used(level, charge),
+        )
+    return table
+
+
+def odds_view(plan: Plan) -> list[RenderableType]:
+    """What the charges of this plan mean, in odds: a line for each level."""
+    spec, charges = plan.spec, plan.cost
+    lines: list[RenderableType] = [Text("What this can tell about one of them", "bold")]
+    for k in shortened(range(spec.micro.size), _MOST_ODDS):
+        if k is None:
+            lines.append(bullet(f"… {spec.micro.size - _MOST_ODDS:,} more levels"))
+            continue
+        level, noun = int(spec.micro[k]), "{} left" if spec.is_rest else "ε = {}"
+        lines.append(bullet(odds.charge_in_words(level, int(charges[k]), spec.tier(level), noun)))
+    return lines
+
+
+def _not_used(level: int, charge: int) -> str:
+    if charge == 0:
+        return "everything"
+    if charge == level:
+        return "–"
+    return "all but the charge" if level == PUBLIC else level_text(level - charge)
+
+
+def group_size_note(plan: Plan) -> list[Text]:
+    """For which group an error holds that is stated once for all private groups."""
+    query = plan.query
+    if not isinstance(query, Grouped) or query.part.by is None or plan.target.adds_up:
+        return []  # everyone adds something to every group of a sum or a count, be it 0
+    same = "for groups of the same size: of a smaller group the error is larger, of a larger one smaller"
+    return [Text(same, "dim")]
+
+
+def bias_text(plan: Plan) -> Text:
+    """How far the answer may be off where levels go with values."""
+    if plan.bias_bound is not None:
+        return Text(plan.query.about_bias(plan.bias_bound))
+    why = "no data are read." if plan.mechanism in NO_DATA else "the answer is biased by design."
+    return Text(f"κ is not defined here: {why}")
+
+
+def rows_view(plan: Plan) -> list[RenderableType]:
+    """Who a person is, and what their rows come to, where they may have several: before anything else."""
+    about = plan.about_rows
+    return [Text(f"{about[0].upper()}{about[1:]}.")] if about else []
+
+
+def assumptions_view(plan: Plan) -> list[RenderableType]:
+    """What is taken as public knowledge, but for what `rows_view` says."""
+    others = [sentence for sentence in plan.assumptions if sentence != plan.about_rows]
+    return [Text("Taken as public knowledge:", "bold"), *map(bullet, others)]
+
+
+# ---- levels and mechanisms -------------------------------------------------------------------------------
+
+
+def spec_view(spec: Spec) -> RenderableType:
+    """The levels that people chose, as a table with bars."""
+    everyone = spec.total + spec.opted_out
+    table = text_table(
+        "tier", ">level", ">people", "share", title=f"{everyone:,} people and the levels that they chose"
+    )
+    levels = zip(spec.micro[:MOST_ROWS].tolist(), spec.people[:MOST_ROWS].tolist(), strict=True)
+    rows = [(spec.tier(level) or "", level_text(level), people) for level, people in levels]
+    if spec.opted_out:
+        rows.append((spec.tier(0) or "", "opted out", spec.opted_out))
+    for tier, level, people in rows[:MOST_ROWS]:
+        share = people / everyone
+        add_row(table, tier, level, f"{people:,}", f"{'█' * round(40 * share)} {share:.0%}")
+    return table
+
+
+def mechanisms_view() -> RenderableType:
+    """Every mechanism with paper, neighbors and guarantee."""
+    table = text_table("mechanism", "paper", "neighbors", "guarantee", "answers")
+    for m in ALL:
+        neighbors = ", ".join(relation.name for relation in m.relations)
+        add_row(table, m.name, m.paper, neighbors, m.guarantee, ", ".join(m.statistics))
+    return table

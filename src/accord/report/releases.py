@@ -1,0 +1,220 @@
+"""Releases as tables of text: for `print`, and in colour for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from accord.budget import charges_text, level_text
+from accord.planning import Plan
+from accord.release import Release
+from accord.release.receipt import plain_data
+from accord.report.plans import (
+    assumptions_view,
+    bias_text,
+    charges_view,
+    group_size_note,
+    of_all,
+    rows_view,
+)
+from accord.report.tables import (
+    MOST_GROUPS,
+    MOST_ROWS,
+    add_row,
+    error,
+    near,
+    number,
+    shortened,
+    text_table,
+    to_text,
+)
+from accord.statistics import Algorithm, Coefficients, Ends, Grouped
+from accord.statistics.missing import MISSING, READABLE
+from accord.statistics.target import Quantiles, Ranks
+
+_PERCENTILES = "percentile points"
+
+
+def release_text(release: Release) -> str:
+    """What `print` shows of a release."""
+    return to_text(release_view(release))
+
+
+def release_view(release: Release) -> RenderableType:
+    """The answer, how far it may be off, and what it cost; and what all releases of its table have cost."""
+    view = _answer_and_charges(release)
+    return view if release.unbooked is None else Group(view, "", Text(unbooked_text(release)))
+
+
+def unbooked_text(release: Release) -> str:
+    """What the releases of a table without a ledger have charged everyone, in a sentence."""
+    unbooked, spec = release.unbooked, release.plan.spec
+    assert unbooked is not None
+    levels, charges = unbooked.charged.levels, unbooked.charged.charges
+    if levels.size <= MOST_ROWS:
+        each = zip(levels.tolist(), charges.tolist(), strict=True)
+        listed = ", ".join(f"{spec.tier(m) or level_text(m)}: {level_text(c)}" for m, c in each if c)
+    else:
+        listed = charges_text(levels, charges)
+    at_most = " at most" if unbooked.is_bound else ""
+    return (
+        f"No ledger keeps account: {unbooked.releases:,} releases of this table in this process have charged "
+        f"everyone{at_most} {listed}."
+    )
+
+
+def _answer_and_charges(release: Release) -> RenderableType:
+    plan, value = release.plan, release.value
+    if plan.is_workload:
+        first, *others = (release_view(part) for part in release.parts)
+        if plan.workload.report_missing is not None and isinstance(release.parts[1].value, dict):
+            others = [_missing_text(release.parts[1]), Text("Both together:"), charges_view(plan)]
+        return Group(first, *(view for other in others for view in ("", other)))
+    if plan.is_grouped:
+        return _public_groups_view(release)
+    heading = Text.assemble((plan.heading, "bold"), f"{of_all(plan)} by {plan.mechanism}")
+    head = Group(*rows_view(plan), heading)
+    charges, assumptions = charges_view(plan), assumptions_view(plan)
+    if isinstance(plan.query, Algorithm):
+        return Group(head, Text(f"  {plain_data(value)}", "bold green"), "", charges, "", *assumptions)
+    answer = _answer_views(plan, value, release.interval(0.95), release.interval_in_values(0.95))
+    return Group(head, *answer, "", charges, "", bias_text(plan), *assumptions)
+
+
+def _missing_text(report: Release) -> Text:
+    """How many people have no readable value, in a sentence."""
+    here, value, interval = report.plan.rmse_here, report.value, report.interval(0.95)
+    column, people = report.plan.query.columns[0], near(value[MISSING], here)
+    return Text.assemble(
+        "About ",
+        (people, "bold green"),
+        f" people have no readable {column}, {near(value[READABLE], here)} "
+        f"have one: 95 % {_ends(interval[MISSING], here)} without.",
+    )
+
+
+def _answer_views(plan: Plan, value: Any, interval: Any, in_values: Any) -> list[RenderableType]:
+    """The answer with its interval, that of a quantile also in values if there is one; and its error."""
+    here = plan.rmse_here
+    rmse = Text(
+        f"rmse {error(here)} about these people, {error(plan.rmse)} about the population ({plan.unit})"
+    )
+    if isinstance(plan.query, Grouped) and plan.query.part.by is not None:
+        table = _groups_table(plan.query.part.by, value, interval, in_values, plan.unit)
+        return [table, *_about_values(plan), rmse, *group_size_note(plan)]
+    if isinstance(value, Coefficients):
+        return _coefficients_views(plan, value, interval)
+    if isinstance(value, dict):
+        table = text_table("cell", ">people", ">95 % interval")
+        for cell, people in value.items():
+            add_row(table, str(cell), near(people, here), _ends(interval[cell], here))
+        return [table, rmse]
+    if isinstance(value, list):
+        table = text_table(">p", ">value", ">percentiles, 95 %", *([">values, 95 %"] if in_values else []))
+        for k, p in enumerate(plan.query.describe()["p"]):
+            between = [_points(in_values[k])] if in_values else []
+            add_row(table, p, _point(value[k]), _ends(interval[k], here), *between)
+        together = Text("95 %: all quantiles together are between these", "dim")
+        return [table, together, *_about_values(plan), rmse]
+    answer = near(value, here) if isinstance(value, float) and plan.unit == "value" else _point(value)
+    if plan.unit != _PERCENTILES:
+        about = f"95 % interval {_ends(interval, here)}"
+    elif in_values:
+        about = f"95 % between the values {_points(in_values)}, the percentiles {_ends(interval, here)}"
+    else:
+        about = f"95 % between the percentiles {_ends(interval, here)}"
+    return [Text.assemble("  ", (answer, "bold green"), f"   {about}"), *_about_values(plan), rmse]
+
+
+def _coefficients_views(plan: Plan, value: Coefficients, interval: Ends) -> list[RenderableType]:
+    """A regression: its coefficients, and how far its predictions may be off."""
+    table = text_table("in the columns' own units", ">coefficient")
+    add_row(table, "intercept", number(value.intercept))  # a feature may be called so, too
+    for name, slope in value.coefficients.items():
+        add_row(table, name, number(slope))
+    off = (
+        f"predictions are within about ± {error(interval[1])} of those without noise (95 %, approximate: "
+        "1.96 × a predicted error that rests on tuned constants); "
+        f"rmse {error(plan.rmse_here)} here, {error(plan.rmse)} about the population"
+    )
+    return [*([Text(value.note)] if value.note else []), table, Text(off)]
+
+
+def _groups_table(
+    by: str, rows: Any, interval: Mapping[Any, Any], in_values: Mapping[Any, Any], unit: str
+) -> RenderableType:
+    """A row for each group."""
+    about = [">percentiles, 95 %"] if unit == _PERCENTILES else [">95 % interval"]
+    both = unit == _PERCENTILES and any(isinstance(ends, tuple) for ends in in_values.values())
+    table = text_table(by, ">value", ">error", *about, *([">values, 95 %"] if both else []), "")
+    for row in shortened(rows, MOST_GROUPS):
+        if row is None:
+            more = f"… {len(rows) - MOST_GROUPS:,} more groups"
+            dots = [""] * (4 if both else 3)
+            add_row(table, more, *dots, "all of them: .value, or --json", style="dim")
+            continue
+        key, value, rmse = row[by], row["value"], row["rmse"]
+        if value is None:
+            dashes = ["–"] * (4 if both else 3)
+            add_row(table, str(key), *dashes, "nobody is there to ask", style="dim")
+            continue
+        ends = interval[key]
+        add_row(
+            table,
+            str(key),
+            near(value, rmse) if isinstance(value, float) and unit == "value" else _any_answer(value),
+            error(rmse),
+            _ends(ends, rmse) if isinstance(ends, tuple) else "–",
+            *([_points(in_values[key])] if both else []),
+            "too few people to tell" if row["few"] else "",
+        )
+    return table
+
+
+def _public_groups_view(release: Release) -> RenderableType:
+    """What was answered about each public group, and what it cost whom."""
+    query = release.plan.query
+    if query.part.by is None:
+        (only,) = release.releases.values()
+        return Text("nobody is there to ask") if only is None else release_view(only)
+    views: list[RenderableType] = [Text(query.label, "bold")]
+    intervals = release.interval(0.95), release.interval_in_values(0.95)
+    views.append(_groups_table(query.part.by, release.value, *intervals, query.unit))
+    answered = [(key, part) for key, part in release.releases.items() if part is not None]
+    for group in shortened(answered, MOST_GROUPS):
+        if group is None:
+            more = f"… {len(answered) - MOST_GROUPS:,} more groups; all of them: .charges, or --json"
+            views += ["", Text(more, "dim")]
+            continue
+        key, part = group
+        views += ["", Text(f"{query.part.name(key)}, by {part.mechanism}", "bold"), charges_view(part.plan)]
+    return Group(*views)
+
+
+def _any_answer(value: Any) -> str:
+    return str(plain_data(value)) if isinstance(value, dict | list | Coefficients) else _point(value)
+
+
+def _point(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _about_values(plan: Plan) -> list[Text]:
+    """That there is no interval in values, where there is none."""
+    target = plan.target
+    if not isinstance(target, Ranks) or target.in_values:
+        return []
+    ask = " (ask for interval='values', or --interval values)" if isinstance(target, Quantiles) else ""
+    return [Text(f"  the interval in values: not available from one draw{ask}", "dim")]
+
+
+def _points(interval: tuple[Any, Any]) -> str:
+    """Between two points of the grid."""
+    return f"{_point(interval[0])} … {_point(interval[1])}"
+
+
+def _ends(interval: Ends, rmse: float) -> str:
+    return f"{near(interval[0], rmse)} … {near(interval[1], rmse)}"
