@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from accord.budget import IntArray, distinct
-from accord.engines import shapes
+from accord.engines import Engine, shapes
 from accord.engines.sql_names import USER
-from accord.errors import TABLE_CHANGED, LedgerError, SourceError
+from accord.errors import TABLE_CHANGED, AccordError, LedgerError, SourceError
 from accord.numerals import written
 from accord.spec import Spec
 
@@ -89,6 +89,18 @@ def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
     return digest.hexdigest()[:32]
 
 
+def refuse_inexact_ids(engine: Engine, user: str, error: type[AccordError]) -> None:
+    """Refuse ids by which people cannot be told apart outside of their table."""
+    if engine.columns[user] != "number" or engine.dialect.mantissa(user) is None:
+        return
+    inexact = int(engine.fetch(shapes.inexact_ids(engine.dialect, engine.source, user))["inexact"][0])
+    if inexact:
+        raise error(
+            f"{inexact:,} ids in {user!r} are floating-point numbers too large to be exact, "
+            "so that people cannot be told apart. Store ids as whole numbers or text."
+        )
+
+
 class TableIdentity:
     """Who is in a table, read by its reader: see `Identity`."""
 
@@ -102,7 +114,7 @@ class TableIdentity:
         reader = self._reader
         person = reader.person(secret, USER)
         reader.spec()  # refuses levels that cannot be used, and rows of nobody
-        reader.refuse_inexact_ids(LedgerError)
+        refuse_inexact_ids(reader.engine, str(reader.user), LedgerError)
         sql = shapes.people(reader.people(), person, reader.level_reader.expression)
         columns = reader.engine.fetch(sql)
         everyone = np.ones(columns["person"].size, dtype=np.int64)

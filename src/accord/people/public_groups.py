@@ -11,10 +11,11 @@ from accord.engines import keys, per_person, shapes
 from accord.engines.sql_names import GROUP, ONLY_PART
 from accord.errors import QueryError
 from accord.people import aggregation
-from accord.people.reader import TableReader, at_most
+from accord.people.reader import TableReader
 from accord.people.summary import Summary
 from accord.spec import Spec
 from accord.statistics import Part, Query
+from accord.statistics.groups import most_parts
 
 
 class PublicGroups:
@@ -71,7 +72,7 @@ class PublicGroups:
 
     def summaries(self, query: Query, by_cell: bool, specs: Mapping[int, Spec]) -> dict[int, list[Summary]]:
         """The `TableReader.summaries` of some groups, by their places among the keys; from one scan."""
-        reader, is_several = self._reader, at_most(query) > 1
+        reader, is_several = self._reader, most_parts(query) > 1
         assert query.encoding is not None
         people, place = self._people(query)
         if is_several:

@@ -26,15 +26,17 @@ from accord.engines.sql_names import (
     REMAINING,
     USER,
 )
-from accord.errors import TABLE_CHANGED, AccordError, LedgerError, QueryError, SourceError, did_you_mean
+from accord.errors import TABLE_CHANGED, LedgerError, QueryError, SourceError, did_you_mean
 from accord.people import aggregation
 from accord.people.aggregation import Aggregates, Aggregation
+from accord.people.identity import refuse_inexact_ids
 from accord.people.levels import LevelReader, RegisteredLevels, RemainingLevels, RowLevels, Strictest
 from accord.people.spending import Group, Spending
 from accord.people.summary import Summary
 from accord.relation import private_names
 from accord.spec import Spec
-from accord.statistics import Algorithm, Codes, Encoding, Grouped, OneOf, Query
+from accord.statistics import Algorithm, Codes, Encoding, Grouped, Query
+from accord.statistics.groups import most_parts
 
 if TYPE_CHECKING:
     from accord.noise import Noise
@@ -166,7 +168,7 @@ class TableReader(Reader):
             if thinning is None:
                 summaries = self.summarize(query, people, by_cell)
             else:
-                with self._kept(people, remaining, *thinning, is_several=at_most(query) > 1) as rows:
+                with self._kept(people, remaining, *thinning, is_several=most_parts(query) > 1) as rows:
                     kept = people._replace(source=rows)
                     summaries = self.summarize(query, kept, by_cell, some_are_left_out=True)
         if remaining is None or remaining.by_level is None:
@@ -178,7 +180,7 @@ class TableReader(Reader):
     ) -> list[Summary]:
         """The summaries of these people."""
         part, parts = ONLY_PART, 1
-        is_several = at_most(query) > 1
+        is_several = most_parts(query) > 1
         if isinstance(query, Grouped):
             part, parts = self._with_part(query)[1] if self.user is None else PART, query.groups
             query = query.query
@@ -321,7 +323,7 @@ class TableReader(Reader):
             condition,
             group,
             query.part.keys if isinstance(query, Grouped) else (),
-            1 if query is None else at_most(query),
+            1 if query is None else most_parts(query),
         )
 
     def person(self, secret: str, identity: str) -> str:
@@ -362,24 +364,12 @@ class TableReader(Reader):
         columns = engine.fetch(counted)
         return dict(zip(_plain(columns["level"]), columns["people"].tolist(), strict=True))
 
-    def refuse_inexact_ids(self, error: type[AccordError]) -> None:
-        """Refuse ids by which people cannot be told apart outside of this table."""
-        engine, user = self.engine, str(self.user)
-        if engine.columns[user] != "number" or engine.dialect.mantissa(user) is None:
-            return
-        inexact = int(engine.fetch(shapes.inexact_ids(engine.dialect, engine.source, user))["inexact"][0])
-        if inexact:
-            raise error(
-                f"{inexact:,} ids in {user!r} are floating-point numbers too large to be exact, "
-                "so that people cannot be told apart. Store ids as whole numbers or text."
-            )
-
     def refuse_rows_of_nobody(self) -> None:
         """Refuse a table that does not say of every row who it is of."""
         if self.user is None:
             return
         if isinstance(self.levels, RegisteredLevels):
-            self.refuse_inexact_ids(SourceError)
+            refuse_inexact_ids(self.engine, self.user, SourceError)
         engine = self.engine
         counted = per_person.rows_of_nobody(engine.dialect, engine.source, self.user, engine.columns)
         extra = int(engine.fetch(counted)["extra"][0])
@@ -395,13 +385,6 @@ class TableReader(Reader):
         self._spec = Spec(micro, people, self.levels.tiers)
         if not self.is_group:
             _LOG.debug("read %d levels", self._spec.micro.size)
-
-
-def at_most(query: Query) -> int:
-    """Of how many parts or cells of a question one person may be."""
-    if isinstance(query, Grouped) and query.part.by is not None:
-        return query.part.at_most
-    return query.encoding.at_most if isinstance(query.encoding, OneOf) else 1
 
 
 def _plain(raw: Any) -> list[Any]:

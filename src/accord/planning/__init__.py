@@ -10,6 +10,7 @@ group only (parallel composition, which holds under replace because who is where
 
 from typing import TypeAlias
 
+from accord.planning.choice import NO_DATA, Candidate, Choice
 from accord.planning.choose import (
     NAMED,
     PRIVATE_PEOPLE,
@@ -21,7 +22,7 @@ from accord.planning.choose import (
     task_of,
     whole_share,
 )
-from accord.planning.plan import NO_DATA, Candidate, Choice, Plan, midpoint_error
+from accord.planning.plan import Plan, midpoint_error
 
 WorkloadPlan: TypeAlias = Plan
 GroupedPlan: TypeAlias = Plan

@@ -18,7 +18,8 @@ from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL, named
 from accord.mechanisms.prediction import FixedInterval, Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task, frozen
-from accord.planning.plan import Candidate, Choice, Plan, midpoint_error
+from accord.planning.choice import Candidate, Choice
+from accord.planning.plan import Plan, midpoint_error
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload, reporting_missing, target_and_moves

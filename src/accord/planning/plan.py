@@ -1,7 +1,7 @@
 """Plan: how a question will be answered, with what every other mechanism would have done.
 
 A plan is for one question, for several together (a workload), or for one about each of several public groups.
-What is chosen for one question is a `Choice`; a plan of several has a plan for each, in `plans`.
+What is chosen for one question is a `Choice` (choice.py); a plan of several has a plan for each, in `plans`.
 """
 
 from __future__ import annotations
@@ -15,71 +15,15 @@ from types import MappingProxyType
 from typing import Any, Generic
 
 from accord import budget
-from accord.budget import IntArray, to_float
+from accord.budget import IntArray
 from accord.mechanisms import named
 from accord.mechanisms.prediction import Prediction
 from accord.mechanisms.record import Calibration, Method
+from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
 from accord.statistics.query import A
-
-NO_DATA = ("midpoint", "public")
-"""What a plan may choose instead of a mechanism. Neither reads the data nor charges anyone."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One mechanism with its predicted error, or with the reason why it is refused."""
-
-    mechanism: str
-    note: str
-    spec: Spec
-    calibration: Calibration | None
-    prediction: Prediction | None
-    times: int = 1
-    """In how many answers a person may change something, and is charged for."""
-
-    @property
-    def rmse(self) -> float | None:
-        return None if self.prediction is None else self.prediction.rmse
-
-    @property
-    def rmse_here(self) -> float | None:
-        return None if self.prediction is None else self.prediction.rmse_here
-
-    @property
-    def charges(self) -> Mapping[float, float] | None:
-        return None if self.calibration is None else by_level(self.spec, self.cost)
-
-    @property
-    def cost(self) -> IntArray:
-        assert self.calibration is not None
-        return budget.times(self.calibration.charges, self.times)
-
-    def __repr__(self) -> str:
-        if self.rmse is None:
-            return f"<{self.mechanism}: refused, {self.note}>"
-        return f"<{self.mechanism}: rmse {self.rmse:.6g}; {self.note}>"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What was chosen for one question, and what else there was."""
-
-    mechanism: str
-    """The name of a mechanism; "midpoint" or "public" where the answer needs no data."""
-    target: Target
-    """What the mechanism answers: the question under the relation that its answer must prove."""
-    calibration: Calibration
-    prediction: Prediction
-    candidates: tuple[Candidate, ...]
-    reason: str
-    times: int = 1
-    """In how many answers a person may change something, and is charged for.
-
-    2 where they may move between private groups.
-    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -407,10 +351,3 @@ def relative_error(plan: Plan) -> float:
 def total_error(plans: Sequence[Plan], workload: Workload) -> float:
     """The weighted sum of the relative errors of a workload's questions."""
     return sum(weight * relative_error(plan) for weight, plan in zip(workload.weights, plans, strict=True))
-
-
-def by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:
-    """{level: charge}, as floats."""
-    return MappingProxyType(
-        {level: to_float(c) for level, c in zip(spec.levels, charges.tolist(), strict=True)}
-    )

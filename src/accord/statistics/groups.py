@@ -221,6 +221,13 @@ def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
     return target, moves
 
 
+def most_parts(query: Query) -> int:
+    """Of how many parts or cells of a question one person may be."""
+    if isinstance(query, Grouped) and query.part.by is not None:
+        return query.part.at_most
+    return query.encoding.at_most if isinstance(query.encoding, OneOf) else 1
+
+
 def part_of(
     query: Query,
     where: str | None,
