@@ -11,6 +11,7 @@ THINNED = {
     "engines/test_consent.py": {
         "test_a_register_in_every_form": 3,
         "test_in_every_form": 3,
+        "test_in_spark": 0,
         "test_ids_are_the_same_as_in_ledgers": 4,
     },
     "engines/test_many_keys.py": {
@@ -18,7 +19,7 @@ THINNED = {
         "test_many_keys_are_found_as_one_by_one": 3,
         "test_many_keys_in_postgresql": 2,
         "test_many_keys_in_spark": 6,
-        "test_public_groups_are_answered_as_tables_of_their_own": 5,
+        "test_public_groups_are_answered_as_tables_of_their_own": 10,
         "test_regressions_of_public_groups_have_the_moments_of_tables_of_their_own": 2,
     },
     "engines/test_patience.py": {"test_ctrl_c_stops_the_query_and_leaves_the_ledger_right": 0},
@@ -45,6 +46,7 @@ THINNED = {
         "test_a_condition_is_met_by_whom_it_should_be": 1,
         "test_a_condition_that_cannot_be_met_is_refused": 1,
     },
+    "engines/test_squares.py": {"test_squares_in_spark": 5},
     "engines/test_spark.py": {
         "*": 3,
         "test_a_failing_source_is_charged_and_booked_as_failed": 0,
@@ -62,10 +64,10 @@ THINNED = {
     "fuzz/test_names.py": {"*": 3},
     "fuzz/test_tables.py": {"*": 2},
     "lab/test_audit.py": {
-        "test_a_planted_bug_is_found": 12,
+        "test_a_planted_bug_is_found": 20,
         "test_an_audit_does_not_touch_the_noise_of_releases": 0,
         "test_no_alarm_in_a_row": 0,
-        "test_nothing_is_found_where_nothing_is": 28,
+        "test_nothing_is_found_where_nothing_is": 60,
         "test_the_same_seed_gives_the_same_audit_in_any_number_of_processes": 0,
     },
     "lab/test_audit_laws.py": {"*": 2, "test_a_sound_release_is_rarely_said_to_lose_more": 0},
@@ -76,7 +78,7 @@ THINNED = {
     },
     "lab/test_census.py": {"*": 3},
     "lab/test_check.py": {"*": 2},
-    "lab/test_claims.py": {"test_claims": 6, "test_claims_with_few_runs": 3, "test_points_are_whole": 3},
+    "lab/test_claims.py": {"test_claims": 12, "test_claims_with_few_runs": 6, "test_points_are_whole": 3},
     "lab/test_comparison.py": {"*": 2},
     "lab/test_jorgensen.py": {
         "*": 3,
@@ -108,11 +110,11 @@ THINNED = {
         "test_the_summary_is_that_of_a_table": 2,
         "test_with_noise_the_twin_has_the_law_of_a_release": 3,
     },
-    "laws/test_add_remove.py": {"*": 3, "test_the_loss_is_exactly_the_charge": 3},
+    "laws/test_add_remove.py": {"*": 3, "test_the_loss_is_exactly_the_charge": 6},
     "laws/test_exact_privacy.py": {"*": 5, "test_the_loss_is_exactly_the_charge": 5},
     "laws/test_exact_selection.py": {
         "*": 3,
-        "test_nobody_loses_more_than_their_charge": 3,
+        "test_nobody_loses_more_than_their_charge": 6,
         "test_scores_by_rank_are_exact_whole_numbers": 1,
     },
     "laws/test_laws.py": {
@@ -140,7 +142,13 @@ THINNED = {
         "test_nobody_loses_more_than_their_charge_of_quantiles": 4,
         "test_quantiles_of_public_people_alone_have_no_noise": 1,
         "test_scores_of_many_who_are_kept_are_exact_beyond_64_bits": 1,
-        "test_the_loss_is_the_charge_of_numbers": 4,
+        "test_the_loss_is_the_charge_of_numbers": 8,
+    },
+    "laws/test_targets.py": {
+        "test_a_form_that_is_too_large_is_noticed": 4,
+        "test_nobody_changes_the_sums_by_more_than_the_sensitivity_and_somebody_by_as_much": 2,
+        "test_nobody_who_is_kept_changes_the_sums_by_more_than_their_sensitivity": 2,
+        "test_the_forms_are_what_is_summed": 4,
     },
     "laws/test_variance.py": {"*": 2, "test_intervals_hold_and_errors_are_below_the_predicted_ones": 5},
     "laws/test_workloads.py": {
@@ -180,7 +188,7 @@ THINNED = {
     },
     "ledger/test_many_levels.py": {
         "test_digests_are_of_the_same_text_as_ever": 2,
-        "test_everyone_has_what_a_dictionary_of_people_says": 2,
+        "test_everyone_has_what_a_dictionary_of_people_says": 0,
     },
     "ledger/test_refusals.py": {
         "*": 4,
@@ -192,14 +200,15 @@ THINNED = {
         "test_how_often_a_plan_can_be_afforded": 2,
         "test_the_share_that_is_told_fits_whatever_the_mechanism": 0,
     },
+    "promises/test_missing_in_several_rows.py": {"test_in_duckdb": 2},
     "promises/test_reference.py": {"*": 3, "test_a_mistake_is_seen": 2, "test_in_duckdb": 3},
     "promises/test_renamed.py": {"test_in_duckdb": 4, "test_in_postgresql": 0},
     "promises/test_violations.py": {"*": 3, "test_who_lacks_a_value_is_not_public_in_public_groups": 3},
-    "statistical/test_missing.py": {"test_intervals_hold": 4},
+    "statistical/test_missing.py": {"test_intervals_hold": 10},
     "statistical/test_auditors.py": {"test_a_bound_is_as_sure_as_it_says": 3},
     "statistical/test_brackets.py": {
-        "test_intervals_in_values_hold": 4,
-        "test_they_hold_of_any_private_number_of_people": 4,
+        "test_intervals_in_values_hold": 10,
+        "test_they_hold_of_any_private_number_of_people": 8,
     },
     "statistical/test_choose.py": {
         "test_choices_follow_their_law_and_no_other": 7,
@@ -232,11 +241,13 @@ THINNED = {
         "test_intervals_hold_in_private_groups_of_any_size": 7,
         "test_intervals_hold_with_a_condition_and_where_people_come_and_go": 3,
     },
+    "unit/test_bad_input.py": {"test_a_million_distinct_levels_are_planned_and_released": 0},
     "unit/test_error.py": {
         "*": 3,
         "test_the_interval_of_an_average_of_points_holds_the_points_of_every_level": 1,
         "test_the_interval_of_many_noises_is_as_wide_as_a_normal_law_needs": 1,
     },
+    "unit/test_missing.py": {"test_without_noise_it_is_what_python_makes_of_those_who_have_a_value": 4},
     "unit/test_pe.py": {
         "*": 3,
         "test_scores_are_the_definition": 3,

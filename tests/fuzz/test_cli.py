@@ -58,6 +58,7 @@ def columns():
 def folder(tmp_path_factory):
     """people.parquet, and a ledger that knows it."""
     folder = tmp_path_factory.mktemp("people")
+    (folder / "empty").mkdir()
     pq.write_table(pa.table(columns()), folder / "people.parquet")
     before = Path.cwd()
     os.chdir(folder)
@@ -190,7 +191,7 @@ def test_a_malformed_file_is_refused_or_read(tmp_path, name):
 
 
 ADDRESSES = (
-    "", "..", "../..", "/", "~", "nowhere", "nowhere.csv", "no/where.parquet", "*.nothing", "[", "[!", "people.parquet/x", "people.parquet\n", "/dev/null", "/proc/self/mem",
+    "", "~nobody", "empty", "empty/", "nowhere", "nowhere.csv", "no/where.parquet", "*.nothing", "[", "[!", "people.parquet/x", "people.parquet\n", "/dev/null", "/proc/self/mem",
     "file:people.parquet", "file:///people.parquet", "http://localhost:1/people.parquet", "https://localhost:1/people.csv", "s3://bucket/people.parquet", "gs://b/p.csv", "sqlite:people.db",
     "duckdb:", "jdbc:postgresql://x", "people.parquet?table=people", "x" * 5_000 + ".csv", "x/" * 3_000 + "y.csv", "\udcff.csv", "🦆.csv",
     "postgresql://", "postgresql://[", "postgresql:///", "postgresql://h:p@[/x?table=a", "postgresql://localhost:1/x", "postgresql://localhost:1/x?table=", "postgresql://localhost:1/x?table=people",
