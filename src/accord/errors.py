@@ -15,6 +15,8 @@ nor the text of an engine's error, which may quote one.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -53,6 +55,18 @@ class LedgerError(AccordError):
 
 class SourceError(AccordError):
     """The data cannot be opened or read."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called accord, however deep in accord this is said."""
+    frame, depth = sys._getframe(1), 2
+    while (outer := frame.f_back) is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame, depth = outer, depth + 1
+    warnings.warn(message, category, stacklevel=depth)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == __name__.partition(".")[0]
 
 
 TABLE_CHANGED = (

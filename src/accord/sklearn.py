@@ -34,7 +34,7 @@ except ModuleNotFoundError:
 
 import accord
 from accord.budget import to_micro
-from accord.errors import PrivacyWarning, QueryError
+from accord.errors import PrivacyWarning, QueryError, warn
 from accord.theory import FloatArray, as_floats
 
 _LEVEL, _TARGET = "epsilon", "target"
@@ -96,12 +96,11 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         people = accord.table({**columns, _TARGET: y, _LEVEL: levels}, epsilon=_LEVEL)
         self.release_ = people.release(query, self.mechanism, self.share)
         if (fits := next(_FITS)) > 1:
-            warnings.warn(
+            warn(
                 f"this is fit {fits} in this process. Each charges its people again: "
                 "who was in all of them has lost the sum, as in cross-validation. "
                 "Give each fit a small share=, or use accord.regression with a ledger.",
                 PrivacyWarning,
-                stacklevel=2,
             )
         coefficients = self.release_.value
         assert isinstance(coefficients, accord.Coefficients)
@@ -128,10 +127,9 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         It is computed from the exact y and protects nobody: score with public people, and publish nothing
         of others.
         """
-        warnings.warn(
+        warn(
             "score compares with everyone's exact target: it is not private, and it is charged to nobody.",
             PrivacyWarning,
-            stacklevel=2,
         )
         return float(super().score(X, y, sample_weight))
 
@@ -216,10 +214,9 @@ def _target(y: Any) -> FloatArray:
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported. Give real numbers.")
     if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
+        warn(
             "A column-vector y was passed when a 1d array was expected. Give y.ravel().",
             DataConversionWarning,
-            stacklevel=3,
         )
     elif array.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {array.shape} instead.")

@@ -107,6 +107,17 @@ def test_levels_that_may_be_meant(levels):
         accord.table({"e": levels}, epsilon="e").spec()
 
 
+def test_a_warning_points_at_the_line_that_called_accord():
+    """However deep in accord it is given: of levels, of a second release, of a fit."""
+    people = accord.table({"e": [18.0, 30.0], "x": [0.0, 1.0]}, epsilon="e")
+    with pytest.warns(AccordWarning) as of_levels:
+        people.plan(accord.mean("x", bounds=(0, 1)))
+    with pytest.warns(AccordWarning, match="second release") as of_releases:
+        for _ in range(2):
+            people.release(accord.mean("x", bounds=(0, 1)))
+    assert {w.filename for w in [*of_levels, *of_releases]} == {__file__}
+
+
 def test_no_column_is_named_where_there_is_none():
     with pytest.warns(AccordWarning, match=r"hardly anything\.$"):
         accord.table({"x": [1]}, epsilon=18).spec()

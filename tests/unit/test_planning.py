@@ -8,9 +8,11 @@ import pytest
 from noises import SEEDED
 
 import accord
+from accord import budget
 from accord.budget import MICRO
 from accord.errors import PlanError, QueryError, SourceError
-from accord.planning import plan_within
+from accord.mechanisms.additive import calibrate_by
+from accord.planning import plan_within, task_of
 from accord.relation import REPLACE
 
 SPEC = accord.Spec.from_groups({0.1: 50, 1.0: 30, inf: 20})
@@ -272,3 +274,13 @@ def test_mix_chooses_a_point_for_each_of_a_thousand_levels_and_no_more():
     ):
         accord.plan(spec, ask, "mix")
     assert accord.plan(accord.Spec.from_groups({k / 1000: 1 for k in range(1, 1001)}), ask, "mix")
+
+
+def test_a_rule_that_charges_public_people_without_end_charges_nobody_else():
+    """A min(ε, τ) with τ = ∞: only public people are read, so that nobody else pays."""
+    spec = accord.Spec.from_groups({0.1: 5, inf: 3})
+    asked = accord.mean("x", bounds=(0, 1), missing="none")
+    task, _, _ = task_of(spec, asked, spec.micro, None, REPLACE)
+    calibration = calibrate_by(lambda task: (task.levels.copy(), "everyone all of it"))(task)
+    assert calibration.charges.tolist() == [0, budget.PUBLIC]
+    assert calibration.weights.tolist() == [0, 1 / 3]

@@ -54,6 +54,8 @@ def calibrate_by(charge_rule: ChargeRule) -> Callable[[Task], Calibration]:
 
     def calibrate(task: Task) -> Calibration:
         charges, note = charge_rule(task)
+        if reads_public_only(charges):
+            charges = np.where(charges == PUBLIC, charges, 0)  # who is not read pays nothing
         weights = integer_weights(charges)
         total = float(total_of(weights, task.people))
         variance = 0.0 if reads_public_only(charges) else task.noise_variance * MICRO**2 / total**2

@@ -3,7 +3,8 @@
 A mechanism for additive statistics is only the function *level → charge*. All of them release the same noisy
 weighted mean (additive.py) and lose exactly the charge, so that only charge ≤ level is to be shown here; it
 stands beside each. Levels are ascending whole millionths; PUBLIC (∞) is the largest number, so that min(ε, τ)
-needs no special case.
+needs no special case. Where somebody is charged PUBLIC, public people alone are read, and nobody else is
+charged (additive.py).
 """
 
 from __future__ import annotations

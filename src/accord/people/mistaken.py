@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from accord.budget import MICRO, PUBLIC, level_text
-from accord.errors import AccordWarning
+from accord.errors import AccordWarning, warn
 from accord.odds import times_as_likely
 from accord.spec import Spec
 
@@ -34,9 +32,8 @@ def warn_of_mistaken_levels(spec: Spec, column: str | None) -> None:
     else:
         return
     question = "" if column is None else f" Is column {column!r} the column of levels?"
-    warnings.warn(
+    warn(
         f"{fact}: at ε = {level_text(level)} {times_as_likely(level / MICRO)}, "
         f"which protects hardly anything.{question}",
         AccordWarning,
-        stacklevel=3,
     )

@@ -6,7 +6,6 @@ The only user of the secure noise.
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from accord import mechanisms, relation
 from accord.budget import charges_text
-from accord.errors import AccordError, LedgerError, PlanError, PrivacyWarning, QueryError, SourceError
+from accord.errors import AccordError, LedgerError, PlanError, PrivacyWarning, QueryError, SourceError, warn
 from accord.mechanisms.sample import SampleCalibration
 from accord.noise import SECURE, Noise
 from accord.people.public_groups import PublicGroups
@@ -200,12 +199,11 @@ def _remember(table: Table, groups: Groups) -> Unbooked | None:
     spending, group = table.reader.spending, table.reader.group
     charges = [(people.reader.group, Charged(part.spec.micro, part.cost)) for people, part in groups.values()]
     if spending.add(charges):
-        warnings.warn(
+        warn(
             "this is the second release of this table in this process. Charges add up, and without a ledger "
             "nothing refuses the next one. To keep account: ledger = accord.Ledger('accord.db'), "
             "ledger.register(table, 'name'), table.release(…, share=…, ledger=ledger).",
             PrivacyWarning,
-            stacklevel=4,
         )
     return spending.so_far(group)
 

@@ -173,6 +173,13 @@ class Additive(Target):
     def factor(self, people: int) -> float:
         return 1.0
 
+    def of_moments(self, mean: Any, std: Any, people: Any) -> Any:
+        """The true answer about so many people whose values have this mean and standard deviation.
+
+        Of an indicator the mean is the share of those who meet it. For the lab, which compares with it.
+        """
+        return mean
+
     def interval(
         self,
         value: Answer,
@@ -265,6 +272,9 @@ class Total(Additive):
 
     def factor(self, people: int) -> float:
         return people
+
+    def of_moments(self, mean: Any, std: Any, people: Any) -> Any:
+        return people * mean
 
 
 @dataclass(frozen=True)

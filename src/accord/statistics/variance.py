@@ -53,6 +53,10 @@ class Variance(OnGrid):
         """The answer, from the variance as a fraction of the largest that is possible."""
         return share * (self.width / 2) ** 2
 
+    def of_std(self, std: Any) -> Any:
+        """The answer about values of this standard deviation."""
+        return std**2
+
     @property
     def error_scale(self) -> float:
         """By what an error of the variance is multiplied to become one of the answer."""
@@ -84,6 +88,9 @@ class Std(Variance):
 
     def of(self, share: float) -> float:
         return sqrt(share) * self.width / 2
+
+    def of_std(self, std: Any) -> Any:
+        return std
 
     @property
     def error_scale(self) -> float:
@@ -141,6 +148,9 @@ class VarianceTarget(Additive):
 
     def factor(self, people: int) -> float:
         return self.query.error_scale
+
+    def of_moments(self, mean: Any, std: Any, people: Any) -> Any:
+        return self.query.of_std(std)
 
     def middle(self, people: int) -> Answer:
         return self.query.of(0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from numpy.typing import NDArray
 from accord.lab.simulation.populations import Population
 from accord.lab.simulation.values import cells, probability
 from accord.statistics import Grid, Indicator, OneOf
-from accord.statistics.target import Cells, Extremes, Quantiles, Ranks, Target, Total
-from accord.statistics.variance import VarianceTarget
+from accord.statistics.target import Additive, Cells, Extremes, Quantiles, Ranks, Target
 from accord.theory import FloatArray
 
 
@@ -24,17 +24,17 @@ def truth_of(target: Target, population: Population, people: float) -> Any:
         return None
     match target.query.encoding:
         case Indicator(condition):
-            return people * (1.0 if condition is None else probability(condition, population))
+            assert isinstance(target, Additive)
+            share = 1.0 if condition is None else probability(condition, population)
+            return target.of_moments(share, sqrt(share * (1 - share)), people)
         case OneOf(edges=edges, cells=count):
             inner = population.below(np.nextafter([float(edge) for edge in edges[1:-1]], -np.inf))
             shares = np.diff(np.concatenate(([0.0], inner, [1.0])))
             return people * np.concatenate((shares, np.zeros(count - shares.size)))  # nobody is missing
         case Grid(low=low, high=high):
-            if isinstance(target, VarianceTarget):
-                std = population.std(float(low), float(high))
-                return std if target.query.statistic == "std" else std**2
-            mean = population.mean(float(low), float(high))
-            return people * mean if isinstance(target, Total) else mean
+            assert isinstance(target, Additive)
+            bounds = float(low), float(high)
+            return target.of_moments(population.mean(*bounds), population.std(*bounds), people)
     raise TypeError("a population has one column of numbers")
 
 
@@ -58,18 +58,16 @@ def errors_about_people(target: Target, answers: FloatArray, values: FloatArray)
     encoding = target.query.encoding
     if isinstance(target, Ranks):
         return _percentile_points(target, *_shares_beside(encoding, answers, values))
-    match encoding:
-        case Indicator():
-            true = cells(encoding, values).sum(axis=1)
-        case OneOf(cells=count):
-            placed = cells(encoding, values)
-            true = np.stack([np.count_nonzero(placed == k, axis=1) for k in range(count)], axis=1)
-        case Grid(low=low, high=high) if isinstance(target, VarianceTarget):
-            clipped = np.clip(values, float(low), float(high))
-            true = clipped.std(axis=1) if target.query.statistic == "std" else clipped.var(axis=1)
-        case Grid(low=low, high=high):
-            means = np.clip(values, float(low), float(high)).mean(axis=1)
-            true = means * values.shape[1] if isinstance(target, Total) else means
+    if isinstance(target, Cells):
+        placed, count = cells(encoding, values), encoding.cells
+        true = np.stack([np.count_nonzero(placed == k, axis=1) for k in range(count)], axis=1)
+    else:
+        assert isinstance(target, Additive)
+        if isinstance(encoding, Grid):
+            numbers = np.clip(values, float(encoding.low), float(encoding.high))
+        else:
+            numbers = cells(encoding, values).astype(np.float64)
+        true = target.of_moments(numbers.mean(axis=1), numbers.std(axis=1), values.shape[1])
     return np.asarray(answers - true, dtype=np.float64)
 
 
