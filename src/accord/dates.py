@@ -90,3 +90,16 @@ def length(step: Any) -> Fraction | None:
     if not isinstance(step, timedelta):
         return None
     return Fraction(step // timedelta(microseconds=1), 10**6)
+
+
+def length_text(seconds: float) -> str:
+    """A length of time in words.
+
+    >>> length_text(86400), length_text(21600), length_text(5400), length_text(0.25)
+    ('1 day', '6 hours', '90 minutes', '0.25 seconds')
+    """
+    for unit, length_of_unit in (("day", DAY), ("hour", 3_600), ("minute", 60)):
+        if seconds >= length_of_unit and seconds % length_of_unit == 0:
+            number = int(seconds // length_of_unit)
+            return f"{number:,} {unit}{'s' if number > 1 else ''}"
+    return f"{seconds:g} seconds"

@@ -4,6 +4,7 @@ Which entry counts is written a second time here, in plain Python; the join give
 """
 
 import csv
+import json
 import random
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -16,10 +17,12 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import accord
+from accord.cli import main
 from accord.errors import AccordError, LedgerError, SourceError, SpecError
 from accord.people import consent as consent_module
 from accord.spec import Spec
@@ -527,3 +530,41 @@ def test_a_register_is_copied_once(tmp_path):
     path.unlink()
     assert people.spec() == Spec.of([0.3, 1.5])
     assert tables() == before
+
+
+# ---- files that are not plain ------------------------------------------------------------------------------------------
+
+
+def test_a_register_in_german(tmp_path):
+    """`consent_csv` is about the register alone, `csv` about the table."""
+    (tmp_path / "consent.csv").write_text(
+        "Kürzel;Stufe;seit\n1;streng;01.02.2026\n1;frei;01.01.2026\n2;frei;31.01.2026\n",
+        encoding="windows-1252",
+    )
+    (tmp_path / "people.csv").write_text("id,x\n1,3.5\n2,4.5\n")
+    options = {
+        "user": "id",
+        "consent": str(tmp_path / "consent.csv"),
+        "consent_user": "Kürzel",
+        "epsilon": "Stufe",
+        "tiers": {"streng": 0.1, "frei": 1.0},
+        "valid_from": "seit",
+        "as_of": "2026-06-01",
+    }
+    csv = {"encoding": "windows-1252", "dates": "%d.%m.%Y"}
+    people = accord.table(str(tmp_path / "people.csv"), **options, consent_csv=csv)
+    assert people.spec() == accord.Spec.of([0.1, 1.0])
+    with pytest.raises(SourceError, match=r"the header of .* is not UTF-8"):
+        accord.table(str(tmp_path / "people.csv"), **options)
+    with pytest.raises(SourceError, match="consent_csv= is about a consent register"):
+        accord.table({"e": [1.0]}, epsilon="e", consent_csv=csv)
+    with pytest.raises(SourceError, match="csv= says how CSV files are read, and the table is none"):
+        accord.table(
+            {"id": [1]}, epsilon="tier", user="id", consent={"id": [1], "tier": [1.0]}, consent_csv=csv
+        )
+    words = ["plan", str(tmp_path / "people.csv"), "mean", "x", "--bounds", "0", "9", "--epsilon", "Stufe"]
+    words += ["--tiers", "streng=0.1,frei=1", "--user", "id", "--consent", options["consent"]]
+    words += ["--consent-user", "Kürzel", "--valid-from", "seit", "--as-of", "2026-06-01", "--json"]
+    words += ["--consent-csv", "encoding=windows-1252", "--consent-csv", "dates=%d.%m.%Y"]
+    ran = CliRunner().invoke(main, words)
+    assert ran.exit_code == 0 and json.loads(ran.stdout)["spec"]["people"] == 2, ran.output

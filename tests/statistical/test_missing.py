@@ -48,6 +48,24 @@ def test_intervals_hold(statistic, mechanism, population, missing):
         assert np.median(widths) > 0.5 * (100 if statistic == "mean" else 50**2)
 
 
+@pytest.mark.parametrize("mechanism", ["affine", "mix", "sample"])
+@pytest.mark.parametrize("missing", [0.04, 0.8, 0.99])
+def test_the_error_of_a_release_is_for_as_many_as_have_a_value(mechanism, missing):
+    """What a plan predicts is as if nobody lacked one, which may flatter; what a release says may not."""
+    rng, query = np.random.default_rng(14), ASKED["mean"][0]
+    errors, said = [], []
+    for _ in range(RUNS):
+        people, values = drawn(rng, "skewed", missing)
+        release = people.release(query, mechanism)
+        errors.append(release.value - values.mean())
+        said.append(release.rmse_here)
+        assert release.rmse_here <= release.rmse <= 100
+        assert release.receipt()["rmse_here"] == release.rmse_here
+    measured = np.sqrt(np.mean(np.square(errors)))
+    assert measured < 1.3 * np.sqrt(np.mean(np.square(said)))
+    assert missing < 0.5 or measured > 1.3 * release.plan.rmse_here
+
+
 @pytest.mark.parametrize("missing", [0.04, 0.5, 0.99])
 def test_percentiles_of_those_who_have_a_value_hold(missing):
     rng, query, held = np.random.default_rng(12), accord.median("x", (0, 100), step=1), 0

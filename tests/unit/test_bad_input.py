@@ -121,10 +121,10 @@ QUERIES = {
     "column 'v' holds numbers, and 'a' is not one. Compare it with a number, such as 30.": lambda: (
         people().plan(accord.count(where="v = 'a'"))
     ),
-    "a release answers a query or a plan, not str. Make one with accord.mean or its siblings.": lambda: (
+    "a release answers a query or a plan, not str. Make one with accord.mean or its siblings; several together are accord.workload([…]).": lambda: (
         people().release("mean of v")
     ),
-    "a plan is made for a query, not for str. Make one with accord.mean or its siblings.": lambda: (
+    "a plan is made for a query, not for str. Make one with accord.mean or its siblings; several together are accord.workload([…]).": lambda: (
         people().plan("mean of v")
     ),
     "confidence=1 is not between 0 and 1. Ask for 0.95, for example.": lambda: (

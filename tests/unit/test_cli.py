@@ -124,6 +124,33 @@ def test_every_statistic(words, exact):
         assert abs(got[cell] - truth) < 20 * receipt["rmse"]
 
 
+KEYS = {
+    "age 30,31": [30, 31],
+    "age 30.0,31.5": [30, 31.5],
+    "member true,False": [True, False],
+    "member true,maybe": ["true", "maybe"],
+    "zip 01067,10115": ["01067", "10115"],
+    "age '30','31'": ["30", "31"],
+    "age nan,inf": ["nan", "inf"],
+    "age 30,x": ["30", "x"],
+}
+
+
+@pytest.mark.parametrize("text", KEYS)
+def test_keys_of_a_column_without_a_type_are_read_as_literals_of_conditions_are(tmp_path, text):
+    column, keys = text.split(" ")
+    rows = [f"{30.0 + k % 2},{k % 3 > 0},{('01067', '10115')[k % 2]}" for k in range(60)]
+    (tmp_path / "people.csv").write_text("\n".join(["age,member,zip", *rows]))
+    count = "release", tmp_path / "people.csv", "count", "--by", column, "--keys", keys, "--epsilon", "inf"
+    answer = document(*count)
+    assert answer["query"]["keys"] == KEYS[text]
+    assert [type(key) for key in answer["query"]["keys"]] == [type(key) for key in KEYS[text]]
+    people = {"age 30,31": [30, 30], "member true,False": [40, 20], "zip 01067,10115": [30, 30]}
+    assert [row["value"] for row in answer["value"]] == people.get(
+        text, [row["value"] for row in answer["value"]]
+    )
+
+
 def test_mechanism_share_and_t_are_passed_on():
     receipt = document(
         "plan", PEOPLE, *MEAN, *LEVELS, "--mechanism", "threshold", "--t", "0.02", "--share", "0.5"

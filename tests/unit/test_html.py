@@ -10,6 +10,7 @@ import pytest
 import accord
 from accord.lab.audit import Audit
 from accord.lab.audit.findings import Finding, Look
+from accord.report import svg
 
 EVIL = "<script>alert('x')</script>\"&amp;"
 N = 120
@@ -147,3 +148,16 @@ def test_what_a_table_tells_from_the_second_release_on():
     assert "No ledger keeps account: 2 releases" in text_of(
         checked(people.release(QUESTIONS["mean"])._repr_html_())
     )
+
+
+def test_bars_below_zero_end_at_zero():
+    """All numbers negative: zero is in the picture, on the right, and no bar begins left of where its label ends."""
+    picture = svg.bars("slopes", [svg.Mark("a", -2.0, "-2"), svg.Mark("b", -1.0, "-1")])
+    bars = [
+        (float(x), float(width))
+        for x, width in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', picture)
+    ]
+    (first, longer), (second, shorter) = bars
+    assert longer == pytest.approx(2 * shorter, abs=0.2)
+    assert first + longer == pytest.approx(second + shorter, abs=0.2)
+    assert first >= 190 and first + longer <= 640 - 90

@@ -117,6 +117,17 @@ def test_what_is_shown(tmp_path):
     assert "0.05 of what may be spent is for how many people have no readable value." in plan
 
 
+def test_a_report_that_contradicts_the_question_says_so():
+    table = accord.table({"v": ["1", "2,5"] * 4000}, epsilon=inf)
+    for missing, is_said in (("none", True), ("exclude", False), ("middle", False)):
+        query = accord.mean("v", bounds=(0, 10), missing=missing)
+        shown = " ".join(str(table.release(query, "minimum", report_missing=0.05)).split())
+        assert ("The question declares that no value is missing. That is not so" in shown) == is_said
+    complete = accord.table({"v": ["1", "2.5"] * 4000}, epsilon=1.0)
+    query = accord.mean("v", bounds=(0, 10), missing="none")
+    assert "That is not so" not in str(complete.release(query, report_missing=0.05))
+
+
 def test_the_command_line(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("\n".join(["v,e", *["1,1", "x,1"] * 500]))

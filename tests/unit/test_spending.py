@@ -53,7 +53,7 @@ def test_the_second_release_warns_once_and_all_of_them_tell():
     assert told(second) == {0.5: 0.375, 1.0: 0.75, 2.0: 1.5}
     assert told(third) == {0.5: 0.625, 1.0: 1.25, 2.0: 2.5}
     assert " ".join(str(third).split()).endswith(
-        "No ledger keeps account: 3 releases of this table in this process have charged everyone 0.5: 0.625, 1: 1.25, 2: 2.5."
+        "No ledger keeps account: 3 releases of this table in this process have charged level 0.5 with 0.625, level 1 with 1.25, level 2 with 2.5."
     )
 
 
@@ -65,11 +65,11 @@ def test_tiers_are_told_by_name_and_many_levels_by_their_ends():
     question = accord.mean("age", bounds=(0, 10))
     people.release(question, "minimum", 0.5)
     text = " ".join(str(people.release(question, "minimum", 0.5)).split())
-    assert "2 releases of this table in this process have charged everyone strict: 0.1, public: 0.1." in text
+    assert "2 releases of this table in this process have charged strict with 0.1, public with 0.1." in text
     people = accord.table({"age": np.arange(40.0), "level": np.arange(1, 41) / 10}, epsilon="level")
     people.release(question, "proportional", 0.5)
     text = " ".join(str(people.release(question, "proportional", 0.5)).split())
-    assert "have charged everyone 40 levels from 0.1 to 4: 0.1 … 4." in text
+    assert "have charged 40 levels from 0.1 to 4: 0.1 … 4." in text
 
 
 def test_what_reads_nothing_is_no_release():
@@ -130,7 +130,7 @@ def test_people_of_public_groups_pay_for_their_own():
     assert release.unbooked.releases == 5
     for x in (0.5, 1.0, 2.0):
         assert told(release)[x] == paid[level == x].max()
-    assert "have charged everyone at most 0.5: 0.75" in " ".join(str(release).split())
+    assert "have charged, at most, level 0.5 with 0.75" in " ".join(str(release).split())
 
 
 def test_under_add_remove_it_is_told_of_the_roster():

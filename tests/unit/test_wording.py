@@ -93,6 +93,13 @@ def test_no_message_that_the_command_line_can_give_speaks_python(line):
         ),
         (("rows", "--max", "3", *LEVELS), "Open the table with --user COLUMN."),
         (("histogram", "g", "--categories", "a", *LEVELS), "for one, ask count --where …."),
+        ((*MEAN, *LEVELS, "--as-of", "2026-01-01"), "--as-of is about a consent register. Give --consent"),
+        ((*MEAN, *LEVELS, "--at-most", "2"), "--at-most 2 says in how many groups or categories"),
+        ((*MEAN, *LEVELS, "--where", "x > 1 & x < 2"), "' & x < 2'. Write AND for &. Write tests such as"),
+        (
+            (*MEAN, *LEVELS, "--where", 'g = "a"'),
+            "A text stands in single quotes; double quotes name a column.",
+        ),
     ],
 )
 def test_refusals_name_options(people, words, says):
@@ -167,3 +174,11 @@ def test_what_a_user_wrote_stays():
 def test_json_says_the_same(people):
     result = CliRunner().invoke(main, ("plan", people, *MEAN, *LEVELS, "--share", "7", "--json"))
     assert json.loads(result.stdout)["error"]["message"].startswith("--share 7.0 is not")
+
+
+def test_how_a_file_is_to_be_read_is_said_in_options(tmp_path):
+    (tmp_path / "leute.csv").write_bytes("Größe;Stufe\n1;2\n".encode("windows-1252"))
+    text = refusal(
+        "plan", str(tmp_path / "leute.csv"), "mean", "x", "--bounds", "0", "1", "--epsilon", "Stufe"
+    )
+    assert text.rstrip().endswith("Say what it is, such as --csv encoding=windows-1252.")

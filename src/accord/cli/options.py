@@ -65,6 +65,9 @@ level_options = options(
     ),
     click.option("--consent-user", metavar="COLUMN", help="Its column of people, if it has another name."),
     click.option(
+        "--consent-csv", multiple=True, metavar="KEY=VALUE", help="How it is read as a CSV file, like --csv."
+    ),
+    click.option(
         "--valid-from",
         metavar="COLUMN",
         help="Since when its entries are valid; the latest counts [default: valid_from, if it is there].",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import click
@@ -28,6 +29,8 @@ _SHARED = (
     "per_person",
 )
 """What several statistics take, or what takes more to read than its own text."""
+_TRUTHS = {"true": True, "false": False}
+_NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTIONS = (*_SHARED, *(option.name for option in OWN_OPTIONS))
 
 
@@ -74,7 +77,7 @@ def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: b
         case "categories":
             return _categories(columns, column, text)
         case "missing":
-            return as_number(text) if is_numeric else _category(columns, column, text)
+            return as_number(text) if is_numeric else _read_categories(columns, column, [text])[0]
         case "p":
             ps = _numbers(text)
             return ps if len(ps) > 1 else ps[0]
@@ -89,21 +92,23 @@ def table_of(options: dict[str, Any]) -> accord.Table:
         default = as_number(default)
     names = ("epsilon", "user", "consent", "consent_user", "valid_from", "as_of")
     given = {name: options[name] for name in names}
-    csv = _csv(options["csv"])
-    return accord.table(options["source"], tiers=tiers, default=default, csv=csv, **given)
+    given |= {name: _csv(name.replace("_", "-"), options[name]) for name in ("csv", "consent_csv")}
+    return accord.table(options["source"], tiers=tiers, default=default, **given)
 
 
-def _csv(texts: tuple[str, ...]) -> dict[str, Any] | None:
+def _csv(option: str, texts: tuple[str, ...]) -> dict[str, Any] | None:
     """What --csv KEY=VALUE says; dates and words may be given several times."""
     given: dict[str, Any] = {}
     for text in texts:
         key, is_pair, value = text.partition("=")
         if not is_pair:
-            raise click.UsageError(f"--csv has {text!r}, which is not KEY=VALUE. Write --csv decimal=,")
+            raise click.UsageError(
+                f"--{option} has {text!r}, which is not KEY=VALUE. Write --{option} decimal=,"
+            )
         if key in ("dates", "true", "false"):
             given.setdefault(key, []).append(value)
         elif key in given:
-            raise click.UsageError(f"--csv has {key} twice. Give it once.")
+            raise click.UsageError(f"--{option} has {key} twice. Give it once.")
         else:
             given[key] = value
     return given or None
@@ -121,7 +126,7 @@ def _regression(columns: Columns, texts: dict[str, Any], part: dict[str, Any]) -
         if dots:
             bounds[name] = (as_number(low), as_number(high))
         elif "|" in declared:
-            categories[name] = [_category(columns, name, text.strip()) for text in declared.split("|")]
+            categories[name] = _read_categories(columns, name, declared.split("|"))
         else:
             raise click.UsageError(
                 f"--on has {feature!r}. Every feature needs its public bounds or categories: "
@@ -163,16 +168,32 @@ def _numbers(text: str) -> list[Any]:
 
 
 def _categories(columns: Columns, column: str, text: str | None) -> list[Any] | None:
-    return None if text is None else [_category(columns, column, part.strip()) for part in text.split(",")]
+    return None if text is None else _read_categories(columns, column, text.split(","))
 
 
-def _category(columns: Columns, column: str, text: str) -> Any:
-    """A category as the column's kind has it; else the text."""
-    number = as_number(text)
-    match columns.get(column):
-        case "number" if isinstance(number, float):
-            return int(number) if number.is_integer() else number
-        case "boolean" if text.lower() in ("true", "false"):
-            return text.lower() == "true"
+def _read_categories(columns: Columns, column: str, parts: list[str]) -> list[Any]:
+    """Categories as the column's kind has them; else as texts.
+
+    In a column without a kind, as in CSV files, they are what literals of a condition are: numbers if all of
+    them read as numbers, true and false, and otherwise texts, as 'in quotes' always. What begins with a zero
+    is a code and no number.
+    """
+    texts, kind = [part.strip() for part in parts], columns.get(column)
+    if kind == "untyped":
+        if all(re.fullmatch("'.*'", text) for text in texts):
+            return [text[1:-1] for text in texts]
+        if all(_NUMBER.fullmatch(text) for text in texts):
+            kind = "number"
+        elif all(text.lower() in _TRUTHS for text in texts):
+            kind = "boolean"
+    match kind:
+        case "number":
+            return [_whole_or_not(as_number(text)) for text in texts]
+        case "boolean":
+            return [_TRUTHS.get(text.lower(), text) for text in texts]
         case _:
-            return text
+            return list(texts)
+
+
+def _whole_or_not(number: Any) -> Any:
+    return int(number) if isinstance(number, float) and number.is_integer() else number

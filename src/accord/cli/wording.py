@@ -31,6 +31,8 @@ def _option_names() -> tuple[str, ...]:
     return tuple({parameter.name for parameter in parameters if parameter.param_type_name == "option"})
 
 
+_IN_BOTH = re.compile(r"csv=accord\.CSV\([^()]*\) \(on the command line (--csv [^()]*)\)")
+"""What is said in both ways."""
 _STATISTIC = re.compile(rf"\baccord\.({'|'.join(STATISTICS)})\b(?:\(([^()]*)\))?")
 _ARGUMENT = re.compile(
     rf"""(?<![\w.-])(?P<name>{"|".join(_option_names())})=
@@ -49,6 +51,7 @@ def in_options(message: str) -> str:
     """
     for call, typed in _CALLS.items():
         message = message.replace(call, typed)
+    message = _IN_BOTH.sub(r"\1", message)
     message = _STATISTIC.sub(lambda m: f"{m[1]} {m[2].replace(',', '')}" if m[2] else m[1], message)
     return _ARGUMENT.sub(_option, message)
 
@@ -56,7 +59,7 @@ def in_options(message: str) -> str:
 def _option(found: re.Match[str]) -> str:
     if found["name"] is None:  # what a user wrote
         return found[0]
-    return f"--{found['name']}{_value(found)}"
+    return f"--{found['name'].replace('_', '-')}{_value(found)}"
 
 
 def _value(found: re.Match[str]) -> str:

@@ -62,8 +62,14 @@ def _need_numbers(column: str, kind: Kind, statistic: str) -> None:
 
 
 def _need_dates(column: str, kind: Kind, ends: str) -> None:
-    if kind not in ("date", "timestamp", "untyped"):
-        raise QueryError(
-            f"column {column!r} holds no dates, and the {ends} are dates. "
-            f"Give {ends} of the column's own kind."
-        )
+    if kind in ("date", "timestamp", "untyped"):
+        return
+    hint = {
+        "text": "Convert its text to dates first (in pandas, pd.to_datetime).",
+        "other": "Moments with a time zone are not compared: convert them first (in pandas, "
+        ".dt.tz_localize(None)).",
+    }
+    raise QueryError(
+        f"column {column!r} holds {where_sql.PLURAL.get(kind, 'no plain dates')}, and the {ends} are dates. "
+        + hint.get(kind, f"Give {ends} of the column's own kind.")
+    )

@@ -273,8 +273,8 @@ class DuckDB:
             with self._lock:
                 self._connection.unregister(name)
 
-    def open_register(self, source: Any) -> Engine:
-        return open_source(source)
+    def open_register(self, source: Any, csv: CSV | None) -> Engine:
+        return open_source(source, csv)
 
     def beside(self, register: Engine, sql: str) -> str:
         """Copied into this connection, once: a register is as it was when the table was opened."""

@@ -71,8 +71,8 @@ class Engine(Protocol):
         """Lend the engine arrays for a while, as a table of the name that is given back."""
         ...
 
-    def open_register(self, source: Any) -> Engine:
-        """A consent register that can be joined with this source, opened.
+    def open_register(self, source: Any, csv: CSV | None) -> Engine:
+        """A consent register that can be joined with this source, opened; `csv`: how it is read as a file.
 
         Raises:
             SourceError: it cannot be opened, or is where this engine does not reach.
@@ -166,6 +166,12 @@ SOURCES: tuple[Source, ...] = (
 """The first that recognises a source opens it."""
 
 
+def refuse_csv(csv: CSV | None) -> None:
+    """Refuse to read as a CSV file what is none."""
+    if csv is not None:
+        raise SourceError(NOT_CSV.format("the table is none"))
+
+
 NOT_CSV = "csv= says how CSV files are read, and {}. Leave it out."
 
 
@@ -178,8 +184,8 @@ def open_source(source: Any, csv: CSV | None = None) -> Engine:
     for kind in SOURCES:
         if kind.recognises(source):
             opener = attrgetter(kind.opener)(import_module(f"accord.engines.{kind.module}"))
-            if csv is not None and not kind.takes_csv:
-                raise SourceError(NOT_CSV.format("the table is none"))
+            if not kind.takes_csv:
+                refuse_csv(csv)
             engine: Engine = opener(source, csv) if kind.takes_csv else opener(source)
             return engine
     raise SourceError(f"cannot read a {type(source).__qualname__}. A table is made from {SUPPORTED}.")

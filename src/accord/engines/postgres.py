@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from accord.engines.csv_options import CSV
 from accord.engines.dialect import Dialect, StandardLiterals
-from accord.engines.engine import Engine, Kind, unreadable
+from accord.engines.engine import Engine, Kind, refuse_csv, unreadable
 from accord.engines.postgres_dialect import PostgresDialect
 from accord.engines.remote import RemoteEngine, fetched
 from accord.errors import AccordError, SourceError, did_you_mean
@@ -151,7 +152,8 @@ class Postgres(RemoteEngine):
 
         return _quietly(self.label, ask)
 
-    def open_register(self, source: Any) -> Engine:
+    def open_register(self, source: Any, csv: CSV | None) -> Engine:
+        refuse_csv(csv)
         here = (
             "The consent register of a table in PostgreSQL is a table of the same database. "
             "Load it there, and give its name or the same address with ?table=name."

@@ -22,8 +22,9 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any, TypeVar
 
+from accord.engines.csv_options import CSV
 from accord.engines.dialect import Dialect
-from accord.engines.engine import Engine, Kind, unreadable
+from accord.engines.engine import Engine, Kind, refuse_csv, unreadable
 from accord.engines.remote import RemoteEngine, fetched
 from accord.engines.spark_dialect import SparkDialect, type_name
 from accord.errors import SourceError
@@ -123,7 +124,8 @@ class Spark(RemoteEngine):
         with self._lock:
             return _quietly(self.label, hint, self._session, collect)
 
-    def open_register(self, source: Any) -> Engine:
+    def open_register(self, source: Any, csv: CSV | None) -> Engine:
+        refuse_csv(csv)
         here = (
             "The consent register of a table in Spark is a DataFrame or a table of the same session. "
             "Read it there: spark.read, or spark.createDataFrame."

@@ -116,8 +116,8 @@ class WithBrackets(ErrorModel):
     ) -> Interval:
         return self.of_ranks.interval(value, released, confidence, factor)
 
-    def rmse_of(self, released: Sequence[Fraction]) -> float | None:
-        return self.of_ranks.rmse_of(released)
+    def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float] | None:
+        return self.of_ranks.errors_of(released)
 
     def between(self, released: Sequence[Fraction], confidence: float) -> list[Cells]:
         if 1 - confidence < _ALPHA * (1 - 1e-9):

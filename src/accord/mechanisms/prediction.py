@@ -37,8 +37,11 @@ class ErrorModel(ABC):
         `factor`: how many times the error is as predicted.
         """
 
-    def rmse_of(self, released: Sequence[Fraction]) -> float | None:
-        """The error, where what was released tells it better than the prediction; None: it does not."""
+    def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float] | None:
+        """The errors, where what was released tells them better than the prediction; None: it does not.
+
+        About the population, and about these very people.
+        """
         return None
 
     def between(

@@ -195,8 +195,9 @@ class AroundPrediction(ErrorModel):
         half = min(self.most, 1.96 * self.rmse_here * self._times_larger(released))
         return -half, half
 
-    def rmse_of(self, released: Sequence[Fraction]) -> float | None:
-        return self.rmse * self._times_larger(released)
+    def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float]:
+        times = self._times_larger(released)
+        return min(self.most, self.rmse * times), min(self.most, self.rmse_here * times)
 
     def _times_larger(self, released: Sequence[Fraction]) -> float:
         """What was released first is the size of the noise for as many as there seem to be."""

@@ -119,10 +119,14 @@ class BySize(ErrorModel):
             return noisy_weight
         return noisy_weight - self.size_scale * (log(1 / alpha) - log1p(exp(-1 / (self.size_scale * MICRO))))
 
-    def rmse_of(self, released: Sequence[Fraction]) -> float:
-        """The error for as many people as there are at least, so that it is too low once in 40 times."""
+    def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float]:
+        """The error for as many people as there are at least, so that it is too low once in 40 times.
+
+        About these people it is at most what it is about the population.
+        """
         weight = self.lower_bound(float(released[-1]), _TOO_LOW)
-        return self.rmse(weight) if weight > 0 else 100.0
+        rmse = self.rmse(weight) if weight > 0 else 100.0
+        return rmse, rmse
 
     def rmse(self, weight: float) -> float:
         """About the population, in percentile points, as predicted for people of this weight."""

@@ -24,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accord.budget import level_text
-from accord.engines import Engine, register_sql, shapes
+from accord.engines import CSV, Engine, register_sql, shapes
 from accord.engines.engine import Columns
 from accord.engines.sql_names import ENTRY_FAULT, ENTRY_LEVEL
 from accord.errors import SourceError, SpecError, did_you_mean
@@ -59,6 +59,8 @@ class Register:
     as_of: Any
     user: str | None
     """Its column of people, if it has another name there."""
+    csv: CSV | None = None
+    """How it is read, if it is a CSV file."""
 
     def joined(
         self,
@@ -75,7 +77,7 @@ class Register:
             SourceError: the register cannot be opened, or lacks a column.
             SpecError: entries that cannot be used.
         """
-        register = engine.open_register(self.source)
+        register = engine.open_register(self.source, self.csv)
         who = user if self.user is None else self.user
         for column in (who, epsilon):
             if column not in register.columns:

@@ -32,6 +32,7 @@ def table(
     csv: CSV | Mapping[str, Any] | None = None,
     consent: Any = None,
     consent_user: str | None = None,
+    consent_csv: CSV | Mapping[str, Any] | None = None,
     valid_from: str | None = None,
     as_of: str | date | None = None,
 ) -> Table:
@@ -58,6 +59,7 @@ def table(
             who, people without an entry have the `default`, and with add-remove it is the roster.
             See docs/consent.md.
         consent_user: the register's column of people, if it is not called as `user`.
+        consent_csv: how the register is read, if it is a CSV file that is not plain, like `csv`.
         valid_from: its column of dates from which an entry is valid; the one called "valid_from", if any. Of
             each person the latest counts, the strictest of several with one date.
         as_of: the moment at which entries count: a date (its first moment), a timestamp, or ISO text; now, in
@@ -88,6 +90,7 @@ def _open(
     csv: CSV | Mapping[str, Any] | None,
     consent: Any,
     consent_user: str | None,
+    consent_csv: CSV | Mapping[str, Any] | None,
     valid_from: str | None,
     as_of: str | date | None,
 ) -> Table:
@@ -117,9 +120,15 @@ def _open(
             "or give one number for everyone; an array of levels is a column of the table."
         )
     if consent is not None:
-        register = Register(consent, valid_from, as_of, consent_user)
+        register = Register(consent, valid_from, as_of, consent_user, csv_options(consent_csv))
         return _with_consent(engine, register, epsilon, tiers, default, user, neighbors)
-    for option, given in (("consent_user", consent_user), ("valid_from", valid_from), ("as_of", as_of)):
+    about_register = {
+        "consent_user": consent_user,
+        "consent_csv": consent_csv,
+        "valid_from": valid_from,
+        "as_of": as_of,
+    }
+    for option, given in about_register.items():
         if given is not None:
             raise SourceError(f"{option}= is about a consent register. Give consent=, or leave it out.")
     if isinstance(epsilon, str) and epsilon not in engine.columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +20,18 @@ from accord.people.reader import TableReader
 from accord.planning import Plan
 from accord.release import Release, release
 from accord.spec import Spec
-from accord.statistics import Algorithm, Grid, Grouped, OneOf, Part, Query, Workload, reporting_missing
+from accord.statistics import (
+    Algorithm,
+    Grid,
+    Grouped,
+    Indicator,
+    OneOf,
+    Part,
+    Query,
+    Workload,
+    reporting_missing,
+    where,
+)
 from accord.statistics.query import A
 
 if TYPE_CHECKING:
@@ -179,7 +191,8 @@ class Table:
         if isinstance(query, Grouped):
             self._refuse_levels(query)
             inner, *others = self.check(query.query)
-            return (inner if self.user is None else self._about_rows(query)), *others
+            whose = inner if self.user is None else self._about_rows(query)
+            return whose, *self._about_untyped(query.part.condition), *others
         declared: tuple[str, ...] = ()
         if self.knowing(query) is not query:
             are = f"{', '.join(query.columns)} {'is' if len(query.columns) == 1 else 'are'}"
@@ -193,7 +206,8 @@ class Table:
         self._refuse_levels(query)
         whose = "each row is one person" if self.user is None else self._about_rows(query)
         about_levels = () if self._consent is None else (self._consent.note,)
-        notes = (whose, *declared, *about_levels)
+        condition = query.encoding.condition if isinstance(query.encoding, Indicator) else None
+        notes = (whose, *self._about_untyped(condition), *declared, *about_levels)
         read: Grid | OneOf | None = grid if grid and grid.per_person != "rows" else None
         if isinstance(query.encoding, OneOf) and query.encoding.edges:
             read = query.encoding
@@ -202,6 +216,13 @@ class Table:
         readable = self.reader.engine.dialect.readable(read.column, read.kind)
         untyped = f"{read.column} has no type of its own: what is not a {readable} is missing"
         return whose, untyped, *notes[1:]
+
+    def _about_untyped(self, condition: where.Condition | None) -> Iterator[str]:
+        """What a condition reads in columns without types, in sentences: what it cannot is missing."""
+        for column, kind in dict.fromkeys(where.reads_as(condition) if condition else ()):
+            if self.columns[column] == "untyped":
+                readable = self.reader.engine.dialect.readable(column, kind)
+                yield f"{column} has no type of its own: in the condition what is not a {readable} is missing"
 
     def knowing(self, query: Any) -> Any:
         """A question with what the table itself declares: that no value of a column is missing."""

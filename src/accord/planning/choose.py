@@ -84,7 +84,7 @@ def plan(
     if not isinstance(query, Query | Workload):
         raise QueryError(
             f"a plan is made for a query, not for {type(query).__name__}. "
-            "Make one with accord.mean or its siblings."
+            "Make one with accord.mean or its siblings; several together are accord.workload([…])."
         )
     if report_missing is not None:
         query = reporting_missing(query, report_missing)

@@ -224,18 +224,26 @@ class Plan(Generic[A]):
         """How the mechanism answers."""
         return named(self.mechanism).method(self.target)
 
-    def error_of(self, released: Sequence[Fraction]) -> float:
-        """The error of an answer, once what was released tells roughly how many it is about."""
-        worst = midpoint_error(self.target, 1)
-        rmse = self.prediction.error_model.rmse_of(released) if released else None
-        if rmse is not None:
-            return min(worst, rmse)
-        factor = self.error_factor(released)
+    def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float]:
+        """The errors of an answer, once what was released tells roughly how many it is about.
+
+        About the population, and about these very people.
+        """
+        if not released:
+            return self.rmse, self.rmse_here
+        told = self.prediction.error_model.errors_of(released)
+        if told is not None:
+            return told
+        ends: Any = self.target.possible(self.spec.total)
+        largest, factor = float(ends[1] - ends[0]), self.error_factor(released)
         if factor is None:
-            return worst
+            return largest, largest
         noise = self.target.factor(1) ** 2 * self.calibration.noise_variance / self.target.outputs
-        sampling = max(0.0, self.rmse**2 - noise)  # of more people it falls by the square root alone
-        return min(worst, sqrt(max(factor, factor**2) * sampling + factor**2 * noise))
+        # what is not noise falls by the square root alone of more people
+        others = (max(0.0, predicted**2 - noise) for predicted in (self.rmse, self.rmse_here))
+        factors = max(factor, factor**2), factor**2
+        about_population, here = (min(largest, sqrt(factors[0] * x + factors[1] * noise)) for x in others)
+        return about_population, here
 
     def error_factor(self, released: Sequence[Fraction]) -> float | None:
         """How many times the error is as predicted; None: too few people to tell anything."""

@@ -52,7 +52,7 @@ def _row(plan: Plan, key: Any, value: Answer, released: Sequence[Fraction]) -> d
     query, rmse = plan.query, plan.rmse
     assert isinstance(query, Grouped) and query.part.by is not None
     if plan.target.tells_size:
-        rmse = plan.error_of(released)
+        rmse, _ = plan.errors_of(released)
         few = rmse > midpoint_error(plan.target, 1) / 2
     else:
         few = isinstance(plan.target, Counted) and isinstance(value, float) and value < 2 * rmse

@@ -97,6 +97,8 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         "accord": accord.__version__,
         "time": release.time.isoformat(),
         **_decision(release.plan),
+        "rmse": _or_null(release.rmse),
+        "rmse_here": _or_null(release.rmse_here),
         **_booked(release.booked),
         "value": plain_data(release.value),
         "interval": interval,

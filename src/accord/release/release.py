@@ -111,7 +111,7 @@ def _decided(
     if not isinstance(asked, Query | Workload):
         raise QueryError(
             f"a release answers a query or a plan, not {type(asked).__name__}. "
-            "Make one with accord.mean or its siblings."
+            "Make one with accord.mean or its siblings; several together are accord.workload([…])."
         )
     if share is None and ledger is not None:
         raise PlanError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from accord.errors import QueryError
@@ -14,7 +15,7 @@ from accord.people.spending import Unbooked
 from accord.planning import Plan, midpoint_error
 from accord.statistics import Algorithm, Answer, Grouped
 from accord.statistics.query import A
-from accord.statistics.target import Quantiles, Ranks
+from accord.statistics.target import Products, Quantiles, Ranks
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,38 @@ class Release(Generic[A]):
 
     @property
     def rmse(self) -> Any:
-        """Predicted root mean squared error about the population; of public groups, {key: error}."""
-        return self.plan.rmse
+        """Root mean squared error about the population, in `plan.unit`; of public groups, {key: error}.
+
+        As predicted; where it is private how many the answer is about, for as many as there seem to be. Of
+        private groups, the one that is predicted for groups of the same size: each row has its own.
+        """
+        if self.plan.is_grouped:
+            return MappingProxyType(
+                {key: part.rmse for key, part in self.by_part.items() if part is not None}
+            )
+        return self._errors[0]
+
+    @property
+    def rmse_here(self) -> float:
+        """The same about these very people."""
+        return self._errors[1]
+
+    @property
+    def is_judged_by_size(self) -> bool:
+        """Whether its errors follow from how many people there seem to be."""
+        plan = self.plan
+        return (
+            plan.choice is not None
+            and self._by is None
+            and bool(self.released)
+            and (plan.target.tells_size or isinstance(plan.target, Products))
+        )
+
+    @property
+    def _errors(self) -> tuple[float, float]:
+        if self.is_judged_by_size:
+            return self.plan.errors_of(self.released)
+        return self.plan.rmse, self.plan.rmse_here
 
     @property
     def mechanism(self) -> str:

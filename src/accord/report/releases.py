@@ -31,7 +31,7 @@ from accord.report.tables import (
     text_table,
     to_text,
 )
-from accord.statistics import Algorithm, Coefficients, Ends, Grouped
+from accord.statistics import Algorithm, Coefficients, Ends, Grouped, Query
 from accord.statistics.missing import MISSING, READABLE
 from accord.statistics.target import Quantiles, Ranks
 
@@ -56,13 +56,15 @@ def unbooked_text(release: Release) -> str:
     levels, charges = unbooked.charged.levels, unbooked.charged.charges
     if levels.size <= MOST_ROWS:
         each = zip(levels.tolist(), charges.tolist(), strict=True)
-        listed = ", ".join(f"{spec.tier(m) or level_text(m)}: {level_text(c)}" for m, c in each if c)
+        listed = ", ".join(
+            f"{spec.tier(m) or f'level {level_text(m)}'} with {level_text(c)}" for m, c in each if c
+        )
     else:
         listed = charges_text(levels, charges)
-    at_most = " at most" if unbooked.is_bound else ""
+    at_most = ", at most," if unbooked.is_bound else ""
     return (
-        f"No ledger keeps account: {unbooked.releases:,} releases of this table in this process have charged "
-        f"everyone{at_most} {listed}."
+        f"No ledger keeps account: {unbooked.releases:,} releases of this table in this process have "
+        f"charged{at_most} {listed}."
     )
 
 
@@ -71,7 +73,11 @@ def _answer_and_charges(release: Release) -> RenderableType:
     if plan.is_workload:
         first, *others = (release_view(part) for part in release.parts)
         if plan.workload.report_missing is not None and isinstance(release.parts[1].value, dict):
-            others = [_missing_text(release.parts[1]), Text("Both together:"), charges_view(plan)]
+            others = [
+                _missing_text(release.parts[1], plan.queries[0]),
+                Text("Both together:"),
+                charges_view(plan),
+            ]
         return Group(first, *(view for other in others for view in ("", other)))
     if plan.is_grouped:
         return _public_groups_view(release)
@@ -80,33 +86,43 @@ def _answer_and_charges(release: Release) -> RenderableType:
     charges, assumptions = charges_view(plan), assumptions_view(plan)
     if isinstance(plan.query, Algorithm):
         return Group(head, Text(f"  {plain_data(value)}", "bold green"), "", charges, "", *assumptions)
-    answer = _answer_views(plan, value, release.interval(0.95), release.interval_in_values(0.95))
+    answer = _answer_views(release, release.interval(0.95), release.interval_in_values(0.95))
     return Group(head, *answer, "", charges, "", bias_text(plan), *assumptions)
 
 
-def _missing_text(report: Release) -> Text:
-    """How many people have no readable value, in a sentence."""
+def _missing_text(report: Release, asked: Query) -> Text:
+    """How many people have no readable value, in a sentence; and whether that contradicts the question."""
     here, value, interval = report.plan.rmse_here, report.value, report.interval(0.95)
-    column, people = report.plan.query.columns[0], near(value[MISSING], here)
+    column, (low, high) = report.plan.query.columns[0], interval[MISSING]
+    missing, readable = (near(max(0.0, value[cell]), here) for cell in (MISSING, READABLE))
+    contradicted = ""
+    if low > 0 and asked.describe().get("missing") == "none":
+        contradicted = (
+            " The question declares that no value is missing. That is not so, and neither its error nor its "
+            "interval holds: ask again without missing='none'."
+        )
     return Text.assemble(
         "About ",
-        (people, "bold green"),
-        f" people have no readable {column}, {near(value[READABLE], here)} "
-        f"have one: 95 % {_ends(interval[MISSING], here)} without.",
+        (missing, "bold green"),
+        f" people have no readable {column}, {readable} have one: "
+        f"95 % {_ends((max(0.0, low), max(0.0, high)), here)} without.",
+        (contradicted, "bold"),
     )
 
 
-def _answer_views(plan: Plan, value: Any, interval: Any, in_values: Any) -> list[RenderableType]:
+def _answer_views(release: Release, interval: Any, in_values: Any) -> list[RenderableType]:
     """The answer with its interval, that of a quantile also in values if there is one; and its error."""
-    here = plan.rmse_here
+    plan, value, here = release.plan, release.value, release.rmse_here
+    judged = ", for as many as there seem to be" if release.is_judged_by_size else ""
     rmse = Text(
-        f"rmse {error(here)} about these people, {error(plan.rmse)} about the population ({plan.unit})"
+        f"rmse {error(here)} about these people, {error(release.rmse)} about the population "
+        f"({plan.unit}){judged}"
     )
     if isinstance(plan.query, Grouped) and plan.query.part.by is not None:
         table = _groups_table(plan.query.part.by, value, interval, in_values, plan.unit)
         return [table, *_about_values(plan), rmse, *group_size_note(plan)]
     if isinstance(value, Coefficients):
-        return _coefficients_views(plan, value, interval)
+        return _coefficients_views(release, value, interval)
     if isinstance(value, dict):
         table = text_table("cell", ">people", ">95 % interval")
         for cell, people in value.items():
@@ -129,7 +145,7 @@ def _answer_views(plan: Plan, value: Any, interval: Any, in_values: Any) -> list
     return [Text.assemble("  ", (answer, "bold green"), f"   {about}"), *_about_values(plan), rmse]
 
 
-def _coefficients_views(plan: Plan, value: Coefficients, interval: Ends) -> list[RenderableType]:
+def _coefficients_views(release: Release, value: Coefficients, interval: Ends) -> list[RenderableType]:
     """A regression: its coefficients, and how far its predictions may be off."""
     table = text_table("in the columns' own units", ">coefficient")
     add_row(table, "intercept", number(value.intercept))  # a feature may be called so, too
@@ -138,7 +154,7 @@ def _coefficients_views(plan: Plan, value: Coefficients, interval: Ends) -> list
     off = (
         f"predictions are within about ± {error(interval[1])} of those without noise (95 %, approximate: "
         "1.96 × a predicted error that rests on tuned constants); "
-        f"rmse {error(plan.rmse_here)} here, {error(plan.rmse)} about the population"
+        f"rmse {error(release.rmse_here)} here, {error(release.rmse)} about the population"
     )
     return [*([Text(value.note)] if value.note else []), table, Text(off)]
 

@@ -56,7 +56,7 @@ def _picture(title: str, marks: Sequence[Mark], as_bars: bool, full: float | Non
     ends = [x for m in shown for x in (m.value, m.low, m.high, m.stroke) if x is not None and isfinite(x)]
     low, high = min(ends), max(ends)
     if as_bars:
-        low, high = min(0.0, low), high if full is None else full
+        low, high = min(0.0, low), max(0.0, high) if full is None else full
     elif low == high:
         low, high = low - 1, high + 1
     span = (high - low) or 1.0

@@ -83,7 +83,7 @@ def error(x: float | None) -> str:
 def near(x: float, rmse: float) -> str:
     """A number to the digits that its error leaves: two of the error's.
 
-    >>> near(47461.894, 465.5), near(0.123456, 0.0042), near(763.918, 20.3)
-    ('47,462', '0.1235', '764')
+    >>> near(47461.894, 465.5), near(0.123456, 0.0042), near(763.918, 20.3), near(-0.2, 30)
+    ('47,462', '0.1235', '764', '0')
     """
-    return number(x) if rmse == 0 else f"{x:,.{max(0, 1 - floor(log10(rmse)))}f}"
+    return number(x) if rmse == 0 else f"{x:z,.{max(0, 1 - floor(log10(rmse)))}f}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -129,7 +128,7 @@ class OnGrid(Query):
     @property
     def step_text(self) -> str:
         """The step in words: a number, or a length of time."""
-        return f"{float(self.step):g}" if self.kind == "number" else str(timedelta(seconds=float(self.step)))
+        return f"{float(self.step):g}" if self.kind == "number" else dates.length_text(float(self.step))
 
     def point(self, value: Fraction) -> Point:
         """A value as people know it."""

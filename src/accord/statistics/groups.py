@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
 from accord.errors import QueryError
@@ -156,12 +157,12 @@ class Grouped(Query):
             charged = "public, as declared; everyone is charged for their own group only"
         elif self.part.by:
             charged = (
-                "private: everyone is charged, member or not; "
+                "private: whoever is read is charged, member or not; "
                 f"errors are predicted for {self.groups} groups of the same size"
             )
         else:
             charged = (
-                "private: everyone is charged, member or not; "
+                "private: whoever is read is charged, member or not; "
                 "errors are predicted as if everyone were a member"
             )
         most = self.part.at_most
@@ -318,6 +319,8 @@ def read_labels(values: Any, argument: str, whose: str) -> tuple[Any, ...]:
 def read_label(value: Any) -> Any:
     """A group or category: a text, a number or a truth value, as Python has them."""
     label = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
+    if isinstance(label, date):  # compared as the text that conditions have
+        return label.isoformat(sep=" ") if isinstance(label, datetime) else label.isoformat()
     if not isinstance(label, (str, bool)):
         number = exact(label, "a category")
         if float(number) != number and isinstance(label, int):

@@ -83,6 +83,8 @@ _NOT_OFFERED = {
 }
 _NOT_OFFERED["ILIKE"] = _NOT_OFFERED["LIKE"]
 """Words of SQL that many will try, and what to write instead."""
+_SIGNS = {"&": "AND", "|": "OR", "~": "NOT"}
+"""What pandas writes."""
 _OTHERWISE = {"==": "=", "!=": "<>"}
 """Other ways to write an operator."""
 _LONGEST, _DEEPEST = 10_000, 50
@@ -118,13 +120,34 @@ def columns(condition: Condition) -> Iterator[str]:
                 yield from columns(part)
 
 
+def reads_as(condition: Condition) -> Iterator[tuple[str, Literal["number", "date"]]]:
+    """The columns that a condition compares with numbers, or orders by date; of others nothing is read."""
+    match condition:
+        case Compare(column, operator, value):
+            if isinstance(value, float):
+                yield column, "number"
+            elif isinstance(value, str) and operator not in ("=", "<>"):
+                yield column, "date"
+        case In(column, values) if any(isinstance(value, float) for value in values):
+            yield column, "number"
+        case Not(inner):
+            yield from reads_as(inner)
+        case Combined(_, parts):
+            for part in parts:
+                yield from reads_as(part)
+
+
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     at = 0
     text = text.rstrip()
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            raise QueryError(f"where= cannot be read at {text[at : at + 20]!r}. {_NEXT}")
+            rest = text[at:].lstrip()
+            word = next(
+                (f"Write {word} for {sign}. " for sign, word in _SIGNS.items() if rest[0] == sign), ""
+            )
+            raise QueryError(f"where= cannot be read at {text[at : at + 20]!r}. {word}{_NEXT}")
         kind, token = match.lastgroup, match[match.lastgroup]
         if kind == "word" and token.isascii() and token.upper() in _KEYWORDS:
             kind, token = "sign", token.upper()
@@ -230,4 +253,7 @@ class _Parser:
             return token.replace("''", "'")
         if word := self.take("TRUE", "FALSE"):
             return word == "TRUE"
-        raise QueryError(f"where= has {token!r} where a number, 'text', TRUE or FALSE was expected. {_NEXT}")
+        quotes = "A text stands in single quotes; double quotes name a column. " if kind == "quoted" else ""
+        raise QueryError(
+            f"where= has {token!r} where a number, 'text', TRUE or FALSE was expected. {quotes}{_NEXT}"
+        )
