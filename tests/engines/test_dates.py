@@ -121,7 +121,7 @@ def test_a_text_that_is_no_date_is_refused(text):
         ),
         (
             lambda: people(x=[1.0] * 7).plan(accord.histogram("x", edges=EDGES)),
-            "column 'x' holds no dates, and the edges are dates. Give edges of the column's own kind.",
+            "column 'x' holds numbers, and the edges are dates. Give edges of the column's own kind.",
         ),
         (
             lambda: people().plan(accord.histogram("day", edges=[0, 1, 2])),

@@ -2,7 +2,9 @@
 
 The header is public, and everything that is found out about a file is found out from it: rows are not. So
 whether a byte in a row is valid must decide nothing. Bytes that are none of the declared encoding are read as
-Windows-1252, which most of them are, and the few that it does not have as Latin-1.
+Windows-1252, which most of them are, and the few that it does not have as Latin-1. None of them becomes a
+quote, a delimiter or the end of a line, which would make other people's rows of somebody's text: a byte that
+is one of these by itself (half of a character in UTF-16) is read as U+FFFD.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ def _as_windows_1252(fault: UnicodeError) -> tuple[str, int]:
 
 
 def _character(byte: int) -> str:
+    if byte < 0x80:
+        return "\ufffd"
     one = bytes([byte])
     try:
         return one.decode("cp1252")
@@ -123,6 +127,19 @@ def split(line: str, mark: str) -> list[str]:
     """The names in a header."""
     names: list[str] = next(csv.reader([line], delimiter=mark), [])
     return names
+
+
+def longest_record(path: str) -> int:
+    """How many bytes the longest record of a copy has: lines, where no quote is open."""
+    longest = length = 0
+    is_quoted = False
+    with Path(path).open("rb") as file:
+        for line in file:
+            length += len(line)
+            is_quoted ^= line.count(b'"') % 2 == 1
+            if not is_quoted:
+                longest, length = max(longest, length), 0
+    return max(longest, length)
 
 
 class Copies:

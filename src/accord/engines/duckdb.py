@@ -73,8 +73,8 @@ class DuckDB:
         )
         self._connection, self._relation, self._view = connection, relation, view
         self._frame: Any = None
-        self._objects: dict[str, int] = {}
-        """Columns of objects in a data frame that nobody has asked for yet, and their places."""
+        self._unread: dict[str, int] = {}
+        """Columns in memory whose text nobody has asked for yet, and their places: see `valid_text`."""
         self._lock = Lock() if relation is None else _RELATIONS  # a connection has one result at a time
         self._selected = {
             self.dialect.column(name): column.selected(name) for name, column in columns.items()
@@ -138,7 +138,10 @@ class DuckDB:
             if str(field.type).startswith("duration"):
                 # far ones are no intervals of DuckDB's: whole numbers of their unit
                 table = table.set_column(k, field.name, table.column(k).cast("int64"))
-        return cls.frame(table, table.schema.names, ())
+        engine = cls.frame(table, table.schema.names, ())
+        engine._frame = table
+        engine._unread = {f"c{k}": k for k, field in enumerate(table.schema) if "string" in str(field.type)}
+        return engine
 
     @classmethod
     def pandas(cls, frame: Any) -> DuckDB:
@@ -146,14 +149,17 @@ class DuckDB:
         named = zip(frame.columns, dtypes, strict=True)
         untyped = [str(name) for name, dtype in named if dtype in ("object", "bool")]
         copied = frame.copy(deep=False)
-        objects = {f"c{k}": k for k, dtype in enumerate(dtypes) if dtype == "object"}
+        for k, dtype in enumerate(frame.dtypes):
+            if dtype == "category" and dtype.categories.dtype.kind == "O":
+                copied.isetitem(k, frame.iloc[:, k].astype(object))  # DuckDB would read all categories
+        objects = {f"c{k}": k for k, dtype in enumerate(copied.dtypes) if sources.holds_objects(dtype)}
         if any("[pyarrow]" in dtype for dtype in dtypes):
             # then all is made Arrow, whose types are guessed from objects
             for place in objects.values():
-                _make_text(copied, place)
+                copied = sources.valid_text(copied, place)
             objects = {}
         engine = cls.frame(copied, frame.columns, untyped)
-        engine._objects = objects
+        engine._unread = objects
         engine._frame = copied
         return engine
 
@@ -235,12 +241,12 @@ class DuckDB:
             if self._view is None:
                 return read()
             self._view.refresh()
-            try:
-                return read()
-            except duckdb.InvalidInputException:
-                if not self._view.repair():
-                    raise
-            return read()
+            while True:
+                try:
+                    return read()
+                except duckdb.InvalidInputException:
+                    if not self._view.repair():
+                        raise
 
         with self._lock:
             return quietly(self.label, hint, read_or_repair)
@@ -248,9 +254,9 @@ class DuckDB:
     def _with_rows(self, sql: str, call: Callable[[], _T]) -> _T:
         numbers = {int(k) for k in _GENERATED_NAME.findall(_LITERAL.sub("''", sql))}
         used = [f"c{k}" for k in sorted(numbers) if f"c{k}" in self._selected]
-        if new := [name for name in used if name in self._objects]:
+        if new := [name for name in used if name in self._unread]:
             for name in new:
-                _make_text(self._frame, self._objects.pop(name))
+                self._frame = sources.valid_text(self._frame, self._unread.pop(name))
             self._connection.register(GIVEN, self._frame)
         if self._relation is None:
             return call()
@@ -302,11 +308,6 @@ def _with_none(values: Any) -> Any:
     objects = np.ma.getdata(values).astype(object)
     objects[np.ma.getmaskarray(values)] = None
     return objects
-
-
-def _make_text(frame: Any, place: int) -> None:
-    """Make a column of objects in a data frame one of text."""
-    frame.isetitem(place, sources.as_texts(frame.iloc[:, place].to_numpy(dtype=object)))
 
 
 def _in_parts(column: str) -> str:

@@ -113,6 +113,7 @@ class OwnDatabase:
 
     def _connected(self) -> Any:
         cursor = self.database.cursor()
+        cursor.execute("SELECT 1")  # raises where the database is closed for good
         count_progress(cursor)
         return cursor
 

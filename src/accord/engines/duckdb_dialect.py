@@ -10,6 +10,8 @@ from accord.engines.dialect import BLANKS, Dialect, StandardLiterals
 from accord.engines.engine import Kind
 
 _PLAIN = CSV()
+_ISO = "[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?)?"
+"""What text is a date or a timestamp."""
 
 
 class DuckDBDialect(StandardLiterals, Dialect):
@@ -111,8 +113,11 @@ class DuckDBDialect(StandardLiterals, Dialect):
 
     def moment(self, column: str) -> str:
         x, forms = self.column(column), self.csv(column).dates
-        if not forms:
+        if not forms and self.types[column] != "VARCHAR":
             return self.attempt(x, "TIMESTAMP")
+        if not forms:  # DuckDB would leave out a time zone, or a word that follows
+            moment = self.attempt(f"trim({x})", "TIMESTAMP")
+            return f"CASE WHEN regexp_full_match(trim({x}), '{_ISO}') THEN {moment} END"
         read = (
             f"CASE WHEN regexp_full_match(trim({x}), {self.text(date_pattern(form))}) "
             f"THEN try_strptime(trim({x}), {self.text(form)}) END"

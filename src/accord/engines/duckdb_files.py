@@ -14,6 +14,8 @@ from accord.engines.files import Files
 from accord.errors import SourceError
 
 _LITERALS = StandardLiterals()
+_LINE = 2_000_000
+"""How many bytes a record of a CSV file may have, unless DuckDB is told otherwise."""
 
 
 class FileView:
@@ -23,6 +25,8 @@ class FileView:
         self._con, self._files, self._csv = con, files, csv
         self._copies: csv_files.Copies | None = None
         self._copied: object = None
+        self._longest: int | None = None
+        """How many bytes a record may have, if more than DuckDB's own limit."""
         if files.form == "parquet":
             names = parquet_columns(con, files)
             self._function, self._options = "read_parquet", "union_by_name = true, hive_partitioning = false"
@@ -45,22 +49,31 @@ class FileView:
             self._copy(state)
 
     def repair(self) -> bool:
-        """After a fault: read copies, in which every byte is valid; False where that is no remedy."""
+        """After a fault: read copies, in which every byte is valid, then with records of any length.
+
+        False where that is no remedy, either.
+        """
         cannot = self._files.form == "parquet" or not all(map(csv_files.can_be_decoded, self._files.paths))
-        if cannot or self._copies is not None:
+        if cannot or self._longest is not None:
             return False
+        if self._copies is not None:
+            self._longest = _LINE
         self._copy(self._files.state())
         return True
 
     def _copy(self, state: object) -> None:
         copies = self._copies or csv_files.Copies(self._files.paths, self._csv.encoding)
         copies.make()
+        if self._longest is not None:
+            self._longest = max(_LINE, *map(csv_files.longest_record, copies.paths)) + 1
         self._show(copies.paths)
         self._copies, self._copied = copies, state
 
     def _show(self, paths: Sequence[str]) -> None:
+        longest = "" if self._longest is None else f", max_line_size = {self._longest}"
+
         def reader(options: str = "") -> str:
-            return f"{self._function}({_listed(paths)}, {self._options}{options})"
+            return f"{self._function}({_listed(paths)}, {self._options}{longest}{options})"
 
         selected = f"SELECT * FROM {reader()}"
         if self.folder_columns:
@@ -96,8 +109,8 @@ def _listed(paths: Sequence[str]) -> str:
 def parquet_columns(con: Any, files: Files) -> list[str]:
     """The columns of Parquet files, which must be the same, if not in their order.
 
-    Numbers are widened to a common type. Other types must be the same in all files: a common one may be too
-    narrow for somebody's value.
+    Numbers are widened to a common type. Other types, and decimals, must be the same in all files: a common
+    one may be too narrow for somebody's value.
     """
     names_in_files = set()
     types: dict[str, str] = {}
@@ -110,7 +123,8 @@ def parquet_columns(con: Any, files: Files) -> list[str]:
         names_in_files.add(frozenset(row[0] for row in described))
         for column, kind, *_ in described:
             other = types.setdefault(column, kind)
-            if other != kind and {kind_of(other), kind_of(kind)} != {"number"}:
+            are_wide = {kind_of(other), kind_of(kind)} == {"number"} and "DECIMAL" not in other + kind
+            if other != kind and not are_wide:
                 raise SourceError(
                     f"column {column!r} is {other} in one file of {files.label} and {kind} in another. "
                     "Write it with one type."
@@ -160,8 +174,9 @@ def csv_columns(con: Any, files: Files, csv: CSV) -> tuple[list[str], str]:
             "It must be a header of column names: add one."
         )
     columns = ", ".join(f"{_LITERALS.text(column)}: 'VARCHAR'" for column in names)
+    # not in parallel: DuckDB would look for the ends of rows from within a file, and within somebody's text
     return names, (
-        "auto_detect = false, header = true, hive_partitioning = false, "
+        "auto_detect = false, header = true, hive_partitioning = false, parallel = false, "
         f"delim = {_LITERALS.text(mark)}, quote = '\"', escape = '\"', nullstr = '', columns = {{{columns}}}"
     )
 

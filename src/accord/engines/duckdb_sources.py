@@ -108,6 +108,34 @@ def _text(value: Any) -> str | None:
 _TEXT = np.frompyfunc(_text, 1, 1)
 
 
+def holds_objects(dtype: Any) -> bool:
+    """Whether a column of a data frame holds objects of Python, be they all text."""
+    return dtype == "object" or getattr(dtype, "storage", None) == "python"
+
+
+def valid_text(frame: Any, place: int) -> Any:
+    """A data frame or Arrow table in which one column of text, or of objects, can be read by DuckDB.
+
+    What is not valid Unicode is replaced. DuckDB takes on trust that Arrow's text is, and closes its database
+    for good where it is not.
+    """
+    if hasattr(frame, "isetitem"):  # pandas
+        frame.isetitem(place, as_texts(frame.iloc[:, place].to_numpy(dtype=object)))
+        return frame
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    column = frame.column(place)
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        if pa.types.is_dictionary(column.type):
+            column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks])
+        raw = column.cast(pa.large_binary()).to_pylist()
+        valid = pa.array([_text(value) for value in raw], pa.large_string())
+        return frame.set_column(place, frame.schema.field(place).name, valid)
+    return frame
+
+
 def refuse_changed_names(label: str, names: Iterable[Any], described: Any) -> None:
     """Refuse names that DuckDB changes: those that one before has in any case.
 

@@ -154,7 +154,7 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
         spread=Spread(
             sampling=factor * sqrt(target.max_variance * imbalance),
             laplace=factor * sqrt(noise / 2),
-            several=several,
+            several=several or target.noises_each > 1,
             extra=factor * target.rounding,
         ),
     )

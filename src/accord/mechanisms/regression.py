@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -192,7 +193,8 @@ class AroundPrediction(ErrorModel):
     def interval(
         self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
     ) -> Interval:
-        half = min(self.most, 1.96 * self.rmse_here * self._times_larger(released))
+        times = NormalDist().inv_cdf((1 + confidence) / 2)
+        half = min(self.most, times * self.rmse_here * self._times_larger(released))
         return -half, half
 
     def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float]:

@@ -71,6 +71,11 @@ class Target(ABC):
         return False
 
     @property
+    def noises_each(self) -> int:
+        """How many noises are in one number of the answer."""
+        return 1
+
+    @property
     def tells_size(self) -> bool:
         """Whether the number of people is private, and what is released tells it roughly."""
         return False
@@ -160,6 +165,10 @@ class Additive(Target):
     def released(self) -> int:
         """How many noisy sums are released."""
         return len(self.forms)
+
+    @property
+    def noises_each(self) -> int:
+        return max(1, self.released // self.outputs)
 
     @property
     def complementary(self) -> bool:
