@@ -18,7 +18,7 @@ THINNED = {
         "test_every_question_finds_its_keys": 3,
         "test_many_keys_are_found_as_one_by_one": 3,
         "test_many_keys_in_postgresql": 2,
-        "test_many_keys_in_spark": 6,
+        "test_many_keys_in_spark": 0,
         "test_public_groups_are_answered_as_tables_of_their_own": 10,
         "test_regressions_of_public_groups_have_the_moments_of_tables_of_their_own": 2,
     },
@@ -46,7 +46,7 @@ THINNED = {
         "test_a_condition_is_met_by_whom_it_should_be": 1,
         "test_a_condition_that_cannot_be_met_is_refused": 1,
     },
-    "engines/test_squares.py": {"test_squares_in_spark": 5},
+    "engines/test_squares.py": {"test_squares_in_spark": 10},
     "engines/test_spark.py": {
         "*": 3,
         "test_a_failing_source_is_charged_and_booked_as_failed": 0,
@@ -64,10 +64,10 @@ THINNED = {
     "fuzz/test_names.py": {"*": 3},
     "fuzz/test_tables.py": {"*": 2},
     "lab/test_audit.py": {
-        "test_a_planted_bug_is_found": 20,
+        "test_a_planted_bug_is_found": 40,
         "test_an_audit_does_not_touch_the_noise_of_releases": 0,
         "test_no_alarm_in_a_row": 0,
-        "test_nothing_is_found_where_nothing_is": 60,
+        "test_nothing_is_found_where_nothing_is": 90,
         "test_the_same_seed_gives_the_same_audit_in_any_number_of_processes": 0,
     },
     "lab/test_audit_laws.py": {"*": 2, "test_a_sound_release_is_rarely_said_to_lose_more": 0},
@@ -78,7 +78,7 @@ THINNED = {
     },
     "lab/test_census.py": {"*": 3},
     "lab/test_check.py": {"*": 2},
-    "lab/test_claims.py": {"test_claims": 12, "test_claims_with_few_runs": 6, "test_points_are_whole": 3},
+    "lab/test_claims.py": {"test_claims": 12, "test_claims_with_few_runs": 0, "test_points_are_whole": 3},
     "lab/test_comparison.py": {"*": 2},
     "lab/test_jorgensen.py": {
         "*": 3,
@@ -144,13 +144,14 @@ THINNED = {
         "test_scores_of_many_who_are_kept_are_exact_beyond_64_bits": 1,
         "test_the_loss_is_the_charge_of_numbers": 8,
     },
+    "laws/test_several_rows.py": {"test_nobody_loses_more_than_their_charge_and_somebody_all_of_it": 4},
     "laws/test_targets.py": {
         "test_a_form_that_is_too_large_is_noticed": 4,
         "test_nobody_changes_the_sums_by_more_than_the_sensitivity_and_somebody_by_as_much": 2,
         "test_nobody_who_is_kept_changes_the_sums_by_more_than_their_sensitivity": 2,
         "test_the_forms_are_what_is_summed": 4,
     },
-    "laws/test_variance.py": {"*": 2, "test_intervals_hold_and_errors_are_below_the_predicted_ones": 5},
+    "laws/test_variance.py": {"*": 2, "test_intervals_hold_and_errors_are_below_the_predicted_ones": 10},
     "laws/test_workloads.py": {
         "test_charges_stay_within_the_share_and_it_is_never_worse_than_an_equal_split": 0
     },
@@ -204,7 +205,11 @@ THINNED = {
     "promises/test_reference.py": {"*": 3, "test_a_mistake_is_seen": 2, "test_in_duckdb": 3},
     "promises/test_renamed.py": {"test_in_duckdb": 4, "test_in_postgresql": 0},
     "promises/test_violations.py": {"*": 3, "test_who_lacks_a_value_is_not_public_in_public_groups": 3},
-    "statistical/test_missing.py": {"test_intervals_hold": 10},
+    "statistical/test_missing.py": {
+        "test_intervals_hold": 10,
+        "test_percentiles_of_those_who_have_a_value_hold": 3,
+        "test_the_error_of_a_release_is_for_as_many_as_have_a_value": 4,
+    },
     "statistical/test_auditors.py": {"test_a_bound_is_as_sure_as_it_says": 3},
     "statistical/test_brackets.py": {
         "test_intervals_in_values_hold": 10,
@@ -213,19 +218,20 @@ THINNED = {
     "statistical/test_choose.py": {
         "test_choices_follow_their_law_and_no_other": 7,
         "test_opendp_at_another_scale_or_by_permute_and_flip_differs": 0,
-        "test_opendp_chooses_the_same": 3,
+        "test_opendp_chooses_the_same": 0,
     },
     "statistical/test_honesty.py": {
         "test_count_and_histogram_stay_below_their_worst_case": 0,
         "test_error_and_interval_are_as_predicted": 5,
         "test_min_and_max_are_as_far_out_as_they_say": 0,
     },
+    "statistical/test_large_groups.py": {"test_the_interval_of_a_large_group_holds": 0},
     "statistical/test_noise.py": {
         "test_draws_are_independent": 0,
         "test_opendp_at_another_scale_differs": 0,
         "test_opendp_draws_the_same": 0,
         "test_the_last_digits_are_noisy_too": 0,
-        "test_the_noise_follows_its_law_and_no_other": 5,
+        "test_the_noise_follows_its_law_and_no_other": 10,
         "test_the_noise_is_symmetric": 0,
         "test_the_tail_goes_on": 0,
         "test_zero_is_not_drawn_twice_as_often": 0,
@@ -238,7 +244,7 @@ THINNED = {
     "statistical/test_regression.py": {"*": 3},
     "statistical/test_sample.py": {"*": 2, "test_error_and_interval_are_as_predicted": 14},
     "statistical/test_sizes.py": {
-        "test_intervals_hold_in_private_groups_of_any_size": 7,
+        "test_intervals_hold_in_private_groups_of_any_size": 14,
         "test_intervals_hold_with_a_condition_and_where_people_come_and_go": 3,
     },
     "unit/test_bad_input.py": {"test_a_million_distinct_levels_are_planned_and_released": 0},

@@ -36,7 +36,12 @@ _ODD_NUMBERS: Mapping[str, tuple[Any, ...]] = {
         Decimal("0.0001"),
     ),
 }
-_ODD_TEXTS = ("a", "b", "c", "", "A", " a", "ä", "x" * 300, "'; --", "[bold]", "NaN", None)
+_KEYS = ("a", "b", "c")
+"""What programs ask about."""
+_ODD_TEXTS = (*_KEYS, "", "A", " a", "ä", "x" * 300, "'; --", "[bold]", "NaN", None)
+_LIKE_STRUCTURE = ('"', 'a"b', "a,b;c|d\te", "a\n1,900.0,50,50", 'a"\r\n7,1,2,3\r\n"', "\n")
+"""Texts that a reader of files could take for more than text."""
+_TEXTS = (*_ODD_TEXTS, *_KEYS, *_LIKE_STRUCTURE)
 _ODD_DATES = (
     date(2020, 1, 1),
     date(2020, 12, 31),
@@ -85,7 +90,7 @@ def _odd_value(dice: Dice, column: str, types: Mapping[str, str], form: str) -> 
     """What somebody may have in a column of this type, the odd included."""
     kind = types[column]
     if kind not in _ODD_NUMBERS:
-        return dice.one(*{"VARCHAR": _ODD_TEXTS, "BOOLEAN": (True, False, None), "DATE": _ODD_DATES}[kind])
+        return dice.one(*{"VARCHAR": _TEXTS, "BOOLEAN": (True, False, None), "DATE": _ODD_DATES}[kind])
     if form == "csv" and dice.chance(0.3):
         return dice.one(*_NOT_NUMBERS)
     if column == "g":
