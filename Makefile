@@ -1,5 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
+# one more than there are cores: some tests wait for servers and processes of their own
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 
 .PHONY: setup demo test test-slow mutants golden bench bench-peers lint clean
 
@@ -9,7 +11,7 @@ demo: .venv/.ready-demo  ## set up, then tell the whole story on bundled data
 	$(BIN)/accord demo
 
 test: setup lint  ## all but the slow tests
-	$(BIN)/pytest -m "not slow" -n auto --dist loadgroup
+	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup
 
 test-slow: setup  ## the others
 	$(BIN)/pytest -m slow -n auto --dist loadgroup

@@ -7,7 +7,7 @@ other tests of a file. What is marked slow where it stands is slow besides.
 import pytest
 
 THINNED = {
-    "docs/test_docs.py": {"test_long_commands_run": 3, "test_the_examples_of_the_labs_page_run": 0},
+    "docs/test_docs.py": {"test_long_commands_run": 0, "test_the_examples_of_the_labs_page_run": 0},
     "engines/test_consent.py": {
         "test_a_register_in_every_form": 3,
         "test_in_every_form": 3,
@@ -19,9 +19,10 @@ THINNED = {
         "test_many_keys_are_found_as_one_by_one": 3,
         "test_many_keys_in_postgresql": 2,
         "test_many_keys_in_spark": 0,
-        "test_public_groups_are_answered_as_tables_of_their_own": 10,
+        "test_public_groups_are_answered_as_tables_of_their_own": 20,
         "test_regressions_of_public_groups_have_the_moments_of_tables_of_their_own": 2,
     },
+    "engines/test_most_frequent.py": {"*": 2},
     "engines/test_patience.py": {"test_ctrl_c_stops_the_query_and_leaves_the_ledger_right": 0},
     "engines/test_people.py": {
         "*": 3,
@@ -48,7 +49,8 @@ THINNED = {
     },
     "engines/test_squares.py": {"test_squares_in_spark": 10},
     "engines/test_spark.py": {
-        "*": 3,
+        "*": 6,
+        "test_releases": 0,
         "test_a_failing_source_is_charged_and_booked_as_failed": 0,
         "test_by_cell_and_public_groups": 0,
         "test_every_statistic_is_the_same_as_in_duckdb": 0,
@@ -63,11 +65,12 @@ THINNED = {
     },
     "fuzz/test_names.py": {"*": 3},
     "fuzz/test_tables.py": {"*": 2},
+    "golden/test_golden.py": {"test_some_releases_are_as_they_were": 2},
     "lab/test_audit.py": {
-        "test_a_planted_bug_is_found": 40,
+        "test_a_planted_bug_is_found": 80,
         "test_an_audit_does_not_touch_the_noise_of_releases": 0,
         "test_no_alarm_in_a_row": 0,
-        "test_nothing_is_found_where_nothing_is": 90,
+        "test_nothing_is_found_where_nothing_is": 180,
         "test_the_same_seed_gives_the_same_audit_in_any_number_of_processes": 0,
     },
     "lab/test_audit_laws.py": {"*": 2, "test_a_sound_release_is_rarely_said_to_lose_more": 0},
@@ -78,7 +81,7 @@ THINNED = {
     },
     "lab/test_census.py": {"*": 3},
     "lab/test_check.py": {"*": 2},
-    "lab/test_claims.py": {"test_claims": 12, "test_claims_with_few_runs": 0, "test_points_are_whole": 3},
+    "lab/test_claims.py": {"test_claims": 0, "test_claims_with_few_runs": 0, "test_points_are_whole": 3},
     "lab/test_comparison.py": {"*": 2},
     "lab/test_jorgensen.py": {
         "*": 3,
@@ -107,8 +110,8 @@ THINNED = {
     "lab/test_simulation.py": {
         "*": 3,
         "test_simulated_answers_have_the_law_of_releases": 3,
-        "test_the_summary_is_that_of_a_table": 2,
-        "test_with_noise_the_twin_has_the_law_of_a_release": 3,
+        "test_the_summary_is_that_of_a_table": 8,
+        "test_with_noise_the_twin_has_the_law_of_a_release": 9,
     },
     "laws/test_add_remove.py": {"*": 3, "test_the_loss_is_exactly_the_charge": 6},
     "laws/test_exact_privacy.py": {"*": 5, "test_the_loss_is_exactly_the_charge": 5},
@@ -120,17 +123,17 @@ THINNED = {
     "laws/test_laws.py": {
         "*": 4,
         "test_a_summary_of_other_people_is_not_answered": 1,
-        "test_charges_are_at_most_the_levels_times_the_share": 2,
-        "test_order_of_people_is_irrelevant": 4,
+        "test_charges_are_at_most_the_levels_times_the_share": 6,
+        "test_order_of_people_is_irrelevant": 12,
         "test_who_is_charged_nothing_is_not_read": 1,
     },
     "laws/test_parts.py": {
         "*": 3,
-        "test_nobody_loses_more_than_their_charge": 7,
-        "test_sampling_loses_no_more": 7,
+        "test_nobody_loses_more_than_their_charge": 14,
+        "test_sampling_loses_no_more": 14,
         "test_the_engine_adds_people_up": 0,
         "test_the_loss_is_exactly_the_charge": 7,
-        "test_whoever_is_there_decides_nothing_but_outcomes": 7,
+        "test_whoever_is_there_decides_nothing_but_outcomes": 14,
     },
     "laws/test_regression.py": {
         "*": 3,
@@ -169,7 +172,7 @@ THINNED = {
     "ledger/test_crash.py": {
         "test_a_ledger_that_charges_late_or_in_part_is_noticed": 0,
         "test_killed_at_any_line_with_postgres": 0,
-        "test_killed_at_any_line_with_sqlite": 9,
+        "test_killed_at_any_line_with_sqlite": 18,
         "test_killed_from_outside_at_any_time": 0,
     },
     "ledger/test_damage.py": {
@@ -177,10 +180,10 @@ THINNED = {
         "test_accounts_of_an_older_version_are_checked_as_well": 1,
         "test_accounts_that_were_changed_on_a_server_are_refused": 1,
         "test_damage_is_refused_or_does_no_harm": 0,
-        "test_entries_that_somebody_else_made_up_are_no_surprise": 3,
-        "test_nonsense_in_any_column_is_a_refusal": 3,
+        "test_entries_that_somebody_else_made_up_are_no_surprise": 6,
+        "test_nonsense_in_any_column_is_a_refusal": 6,
     },
-    "ledger/test_groups.py": {"*": 4},
+    "ledger/test_groups.py": {"*": 8},
     "ledger/test_histories.py": {
         "*": 2,
         "test_a_registration_says_what_it_changed_and_that_it_changed_nothing": 1,
@@ -201,12 +204,13 @@ THINNED = {
         "test_how_often_a_plan_can_be_afforded": 2,
         "test_the_share_that_is_told_fits_whatever_the_mechanism": 0,
     },
+    "promises/test_offered.py": {"test_files_and_relations": 2, "test_what_is_offered_is_released": 3},
     "promises/test_missing_in_several_rows.py": {"test_in_duckdb": 2},
-    "promises/test_reference.py": {"*": 3, "test_a_mistake_is_seen": 2, "test_in_duckdb": 3},
+    "promises/test_reference.py": {"*": 3, "test_a_mistake_is_seen": 2, "test_in_duckdb": 6},
     "promises/test_renamed.py": {"test_in_duckdb": 4, "test_in_postgresql": 0},
     "promises/test_violations.py": {"*": 3, "test_who_lacks_a_value_is_not_public_in_public_groups": 3},
     "statistical/test_missing.py": {
-        "test_intervals_hold": 10,
+        "test_intervals_hold": 20,
         "test_percentiles_of_those_who_have_a_value_hold": 3,
         "test_the_error_of_a_release_is_for_as_many_as_have_a_value": 4,
     },
@@ -218,6 +222,7 @@ THINNED = {
     "statistical/test_choose.py": {
         "test_choices_follow_their_law_and_no_other": 7,
         "test_opendp_at_another_scale_or_by_permute_and_flip_differs": 0,
+        "test_equal_scores_are_equally_likely": 0,
         "test_opendp_chooses_the_same": 0,
     },
     "statistical/test_honesty.py": {
