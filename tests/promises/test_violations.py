@@ -629,14 +629,18 @@ def test_a_date_with_a_time_zone_in_a_register_is_refused(tmp_path, moment):
     """DuckDB left the zone out: a withdrawal was not in force yet, or a laxer level already."""
     entries = f"id,level,valid_from\na,0.1,2020-01-01\na,5,{moment}\n"
     (tmp_path / "consent.csv").write_text(entries)
-    with pytest.raises(SpecError, match="1 entries of the consent register have no date, or one that cannot"):
-        accord.table(
-            {"id": ["a"], "x": [1.0]},
-            user="id",
-            consent=tmp_path / "consent.csv",
-            epsilon="level",
-            as_of="2026-06-01",
-        )
+    register = pd.read_csv(tmp_path / "consent.csv")
+    for consent in (tmp_path / "consent.csv", register, register.astype({"valid_from": "category"})):
+        with pytest.raises(
+            SpecError, match="1 entries of the consent register have no date, or one that can"
+        ):
+            accord.table(
+                {"id": ["a"], "x": [1.0]},
+                user="id",
+                consent=consent,
+                epsilon="level",
+                as_of="2026-06-01",
+            )
 
 
 @pytest.mark.parametrize("text", LATE)

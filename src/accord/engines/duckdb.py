@@ -150,7 +150,7 @@ class DuckDB:
         untyped = [str(name) for name, dtype in named if dtype in ("object", "bool")]
         copied = frame.copy(deep=False)
         for k, dtype in enumerate(frame.dtypes):
-            if dtype == "category" and dtype.categories.dtype.kind == "O":
+            if dtype == "category" and sources.has_odd_text(dtype.categories):
                 copied.isetitem(k, frame.iloc[:, k].astype(object))  # DuckDB would read all categories
         objects = {f"c{k}": k for k, dtype in enumerate(copied.dtypes) if sources.holds_objects(dtype)}
         if any("[pyarrow]" in dtype for dtype in dtypes):

@@ -113,11 +113,11 @@ class DuckDBDialect(StandardLiterals, Dialect):
 
     def moment(self, column: str) -> str:
         x, forms = self.column(column), self.csv(column).dates
-        if not forms and self.types[column] != "VARCHAR":
+        if not forms and not self.types[column].startswith(("VARCHAR", "ENUM")):
             return self.attempt(x, "TIMESTAMP")
         if not forms:  # DuckDB would leave out a time zone, or a word that follows
-            moment = self.attempt(f"trim({x})", "TIMESTAMP")
-            return f"CASE WHEN regexp_full_match(trim({x}), '{_ISO}') THEN {moment} END"
+            text = f"trim(CAST({x} AS VARCHAR))"
+            return f"CASE WHEN regexp_full_match({text}, '{_ISO}') THEN {self.attempt(text, 'TIMESTAMP')} END"
         read = (
             f"CASE WHEN regexp_full_match(trim({x}), {self.text(date_pattern(form))}) "
             f"THEN try_strptime(trim({x}), {self.text(form)}) END"

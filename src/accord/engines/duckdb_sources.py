@@ -108,6 +108,11 @@ def _text(value: Any) -> str | None:
 _TEXT = np.frompyfunc(_text, 1, 1)
 
 
+def has_odd_text(categories: Any) -> bool:
+    """Whether some of the objects that a column may hold are not valid text, which DuckDB would refuse."""
+    return categories.dtype.kind == "O" and any(_text(c) != c for c in categories)
+
+
 def holds_objects(dtype: Any) -> bool:
     """Whether a column of a data frame holds objects of Python, be they all text."""
     return dtype == "object" or getattr(dtype, "storage", None) == "python"
