@@ -280,6 +280,7 @@ def test_in_spark(session):
     frame.createOrReplaceTempView("chosen")
     assert opened(visits, "chosen").spec() == written.spec()
     assert opened(visits, "spark://chosen").spec() == written.spec()
+    session.catalog.dropTempView("chosen")
     assert opened(pa.table(data), frame).spec() == written.spec()  # fetched into DuckDB
     here = "The consent register of a table in Spark is a DataFrame or a table of the same session. Read it there"
     with pytest.raises(SourceError, match=f"consent= is a dict. {here}"):

@@ -47,7 +47,7 @@ PHASES = {
     "register": ("old", "new"),
     **dict.fromkeys(SHARES, ("before", "charged", "booked")),
 }
-SOME, MORE = {"sqlite": (36, 6), "postgres": (180, 36)}, {"sqlite": (19, 3), "postgres": (97, 17)}
+SOME, MORE = {"sqlite": (36, 6), "postgres": (180, 36)}, {"sqlite": (31, 5), "postgres": (97, 17)}
 """What quick tests take, and slow ones: each so-many-th line, and each so-many-th of those from a transaction's first change to its end. (1, 1) takes
 all of them, for hours."""
 
