@@ -14,7 +14,7 @@ test: setup lint  ## all but the slow tests
 	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup
 
 test-slow: setup  ## the others
-	$(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest -m slow -n auto --dist loadgroup
 
 mutants: setup  ## change the code in small ways, and see whether a test notices (docs/audit.md)
 	$(BIN)/python tests/mutants.py --jobs 2
