@@ -15,10 +15,10 @@ nor the text of an engine's error, which may quote one.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from inspect import currentframe
 
 
 class AccordWarning(UserWarning):
@@ -59,9 +59,9 @@ class SourceError(AccordError):
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line that called accord, however deep in accord this is said."""
-    frame, depth = sys._getframe(1), 2
-    while (outer := frame.f_back) is not None and _is_ours(frame.f_globals.get("__name__", "")):
-        frame, depth = outer, depth + 1
+    frame, depth = currentframe(), 1
+    while frame is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame, depth = frame.f_back, depth + 1
     warnings.warn(message, category, stacklevel=depth)
 
 

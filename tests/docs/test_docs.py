@@ -123,9 +123,7 @@ def test_the_examples_of_the_labs_page_run(tmp_path, monkeypatch):
 
 def test_the_example_of_the_audits_page_runs(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setitem(
-        sys.modules, "secrets", SEEDED
-    )  # of the example: a sound algorithm fails once in 10,000 times
+    monkeypatch.setitem(sys.modules, "secrets", SEEDED)  # the example's own noise, the same each time
     monkeypatch.setattr(algorithm_check, "secrets", SEEDED)
     names = {"people": accord.table("people.parquet", epsilon="epsilon")}
     (example,) = blocks("python", (ROOT / "docs" / "audit.md").read_text(encoding="utf-8"))

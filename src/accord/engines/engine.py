@@ -118,7 +118,8 @@ def unreadable(label: str, fault: str, hint: str) -> SourceError:
 
 SUPPORTED = (
     "a path, glob, folder or list of Parquet or CSV files, a pandas, polars or Arrow table, "
-    "a DuckDB relation, a dict of arrays, a Spark DataFrame, spark://catalog.table, or postgresql://…?table=name"
+    "a DuckDB relation, a dict of arrays, a Spark DataFrame, spark://catalog.table, or "
+    "postgresql://…?table=name"
 )
 
 

@@ -112,7 +112,8 @@ def _named_by(name: str) -> Iterable[tuple[str, tuple[str, ...]]]:
     if os.path.exists(name):  # noqa: PTH110
         return [(os.path.abspath(name), ())]  # noqa: PTH100
     # any pattern, also an absolute one
-    matches = [path for path in sorted(glob.glob(name, recursive=True)) if not Path(path).is_dir()]  # noqa: PTH207
+    named = sorted(glob.glob(name, recursive=True))  # noqa: PTH207
+    matches = [path for path in named if not Path(path).is_dir()]
     if not matches:
         raise SourceError(
             f"there is no file {name!r}. Check the path; "
