@@ -3,6 +3,9 @@ BIN = .venv/bin
 # one more than there are cores: some tests wait for servers and processes of their own
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 
+# some machines switch bytecode off: then every worker of the suite compiles it all, and every command that it starts
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test test-slow mutants golden bench bench-peers lint clean
 
 setup: .venv/.ready-test  ## everything that tests and benchmarks use
