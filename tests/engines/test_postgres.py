@@ -1066,7 +1066,7 @@ def test_rows_stay_in_the_server(edges, tmp_path):
     assert not here.lends
     with pytest.raises(
         SourceError,
-        match=r"a PostgreSQL table .*cannot be kept or left out one by one\. Write it to a Parquet file",
+        match=r"is read where it lies, where rows cannot be kept or left out one by one\. Write it to a Parquet file",
     ):
         here.release(QUERIES["regression"], "sample")
     for call in (

@@ -127,8 +127,8 @@ def _charge(books: Books, db: Session, table: Registrable, plan: Plan, fingerpri
         remaining = _remaining_by_person(db, before, books.secret, table.spec(), cohorts, plan.spec)
         if remaining.by_person is not None and not table.lends:
             raise LedgerError(
-                "people of one level have different amounts left here, and a Spark DataFrame or a PostgreSQL "
-                "table cannot be matched with the ledger person by person. Write it to a Parquet file or an "
+                "people of one level have different amounts left here, and a table that is read where it "
+                "lies cannot be matched with the ledger person by person. Write it to a Parquet file or an "
                 "Arrow table and open that, or plan by share=. Nothing was spent."
             )
     paying = np.flatnonzero(charge)

@@ -186,7 +186,7 @@ def refuse_keeping_rows(reader: Reader, plan: Plan) -> None:
     """Refuse a plan that keeps rows at random where an engine cannot."""
     if plan.keeps_rows and not reader.lends:
         raise SourceError(
-            "rows of a Spark DataFrame or a PostgreSQL table cannot be kept or left out one by one. "
+            "this table is read where it lies, where rows cannot be kept or left out one by one. "
             "Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
         )
 

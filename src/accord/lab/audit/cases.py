@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import accord
+from accord import relation
 from accord.budget import level_text, to_micro
 from accord.errors import PlanError
 from accord.mechanisms import ALL
@@ -24,7 +25,7 @@ from accord.planning import Plan
 from accord.spec import Spec
 from accord.statistics import Query
 
-NEIGHBORS = ("replace", "add-remove")
+NEIGHBORS = tuple(r.name for r in relation.ALL)
 
 
 class Row(NamedTuple):
