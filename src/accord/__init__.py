@@ -12,6 +12,7 @@
 
 Levels: `Spec`. Questions: `count`, `sum`, `mean`, `variance`, `std`, `histogram`, `median`, `quantile`,
 `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many releases: `Ledger`.
+Tables that are described once: `catalog`.
 Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
@@ -47,17 +48,17 @@ from accord.statistics import (
 )
 
 if TYPE_CHECKING:
+    from accord.catalogs import Catalog, catalog
     from accord.ledger import Ledger
 
 __version__ = "0.3.0"
 logging.getLogger("accord").addHandler(logging.NullHandler())
+_WHEN_NEEDED = {"Catalog": "accord.catalogs", "Ledger": "accord.ledger", "catalog": "accord.catalogs"}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Ledger":  # with its database, when it is needed
-        from accord.ledger import Ledger
-
-        return Ledger
+    if name in _WHEN_NEEDED:  # a ledger comes with its database
+        return getattr(import_module(_WHEN_NEEDED[name]), name)
     if name in ("lab", "sklearn"):
         return import_module(f"accord.{name}")
     if name.startswith("_"):  # what Python itself looks for
@@ -69,6 +70,7 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "CSV",
     "Candidate",
+    "Catalog",
     "Coefficients",
     "GroupedPlan",
     "GroupedRelease",
@@ -81,6 +83,7 @@ __all__ = [
     "Workload",
     "WorkloadPlan",
     "WorkloadRelease",
+    "catalog",
     "count",
     "errors",
     "histogram",

@@ -190,7 +190,7 @@ def test_with_a_ledger(tmp_path):
         "--t",
         "max",
     ]
-    assert "with --ledger, say how much" in run("release", *words, code=2).stderr
+    assert "with a ledger, say how much" in run("release", *words, code=2).stderr
     receipt = document("release", *words, "--share", "0.5")
     assert receipt["ledger"]["entry"] == 3 and [c["charge"] for c in receipt["charges"]] == [
         "0.005",

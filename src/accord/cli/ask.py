@@ -36,7 +36,7 @@ def plan(**options: Any) -> None:
         return
     people, query = _opened(options)
     _refuse_figure(query, options["plot"])
-    ledger = _open_ledger(options)
+    ledger = _open_ledger(people, options)
     with working("reading the levels"):
         decided = _planned(people, query, ledger, options)
     if decided.choice is not None:
@@ -63,7 +63,7 @@ def release(**options: Any) -> None:
 
     people, query = _opened(options)
     _refuse_figure(query, options["plot"])
-    ledger = _open_ledger(options)
+    ledger = _open_ledger(people, options, is_booked=True)
     with working("reading the table"):
         if options["remaining"]:
             released = people.release(_planned(people, query, ledger, options), ledger=ledger)
@@ -101,7 +101,7 @@ def whatif(**options: Any) -> None:
         ahead = outlook.outlook(spec, parsing.question({}, options), _share(options))
     else:
         people, query = _opened(options)
-        ledger = _open_ledger(options)
+        ledger = _open_ledger(people, options)
         with working("reading the levels"):
             spec = people.spec() if ledger is None or not options["remaining"] else ledger.remaining(people)
             notes = people.check(query)
@@ -122,20 +122,30 @@ def _opened(options: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
     if options["report_missing"] is not None and options["plot"] is not None:
         raise click.UsageError("--plot draws the plan of one question. Leave it or --report-missing out.")
     people = parsing.table_of(options)
-    return people, parsing.question(people.columns, options)
+    return people, parsing.question_about(people, options)
 
 
-def _open_ledger(options: dict[str, Any]) -> accord.Ledger | None:
-    if options["ledger"] is None:
+def _open_ledger(
+    people: accord.Table, options: dict[str, Any], is_booked: bool = False
+) -> accord.Ledger | None:
+    """The ledger of the options, or of the table's description: if something is booked or --remaining."""
+    described = None
+    if people.description is not None and people.description.ledger is not None:
+        if options["ledger"] is not None:
+            where = people.description.file
+            raise click.UsageError(f"{where} says where the budgets of this table are. Leave --ledger out.")
+        described = people.description.ledger
+    url = described if is_booked or options["remaining"] else None
+    if (url := options["ledger"] or url) is None:
         if options["remaining"]:
             raise click.UsageError("--remaining is about a ledger: give --ledger URL.")
         return None
     if options["share"] is None and not options["remaining"]:
         raise click.UsageError(
-            "with --ledger, say how much of everyone's level this may spend: --share 0.1 is a tenth, "
+            "with a ledger, say how much of everyone's level this may spend: --share 0.1 is a tenth, "
             "--remaining is all that is left."
         )
-    return accord.Ledger(options["ledger"], create=False)
+    return accord.Ledger(url, create=False)
 
 
 def _share(options: dict[str, Any]) -> float:

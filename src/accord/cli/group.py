@@ -14,6 +14,9 @@ from accord.cli.printing import print_refusal, print_warning
 from accord.cli.wording import in_options
 from accord.errors import AccordError, AccordWarning
 
+DESCRIBED = "accord.described"
+"""Whether a command is about a table of accord.toml."""
+
 
 class Refusing(click.Group):
     """Turns what accord refuses into one line (or one JSON document) and exit code 1."""
@@ -32,7 +35,9 @@ class Refusing(click.Group):
                 warnings.showwarning = print_warning
                 return super().invoke(ctx)
         except AccordError as error:
-            print_refusal(type(error).__name__, in_options(str(error)), ctx.meta.get("accord.json", False))
+            # accord.toml has the words of Python
+            message = str(error) if ctx.meta.get(DESCRIBED) else in_options(str(error))
+            print_refusal(type(error).__name__, message, ctx.meta.get("accord.json", False))
             ctx.exit(1)
 
 

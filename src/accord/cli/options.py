@@ -40,9 +40,9 @@ def plot_option(subject: str) -> Callable[..., Any]:
 level_options = options(
     click.option(
         "--epsilon",
-        required=True,
         metavar="COLUMN",
-        help="The column of levels or tiers; a number: everyone's level.",
+        help="The column of levels or tiers; a number: everyone's level. Required, unless SOURCE is a name "
+        "in accord.toml, which says all of this.",
     ),
     click.option(
         "--tiers",
@@ -74,6 +74,11 @@ level_options = options(
     ),
     click.option("--as-of", metavar="DATE", help="The moment at which they count [default: now, in UTC]."),
 )
+OF_TABLES = (
+    *("epsilon", "tiers", "default", "user", "csv"),
+    *("consent", "consent_user", "consent_csv", "valid_from", "as_of"),
+)
+"""What these are called: a description has them all."""
 
 
 def table_options(command: Callable[..., None]) -> Callable[..., None]:

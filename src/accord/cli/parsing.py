@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 import click
 
 import accord
 from accord.budget import read_number
-from accord.cli.options import OWN_OPTIONS
+from accord.catalogs import FILE, IS_NAME
+from accord.cli.group import DESCRIBED
+from accord.cli.options import OF_TABLES, OWN_OPTIONS
 from accord.engines.engine import Columns
 from accord.errors import SpecError
 from accord.statistics import ALL
@@ -34,10 +38,23 @@ _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTIONS = (*_SHARED, *(option.name for option in OWN_OPTIONS))
 
 
-def question(columns: Columns, options: dict[str, Any]) -> accord.Query:
+def question_about(people: accord.Table, options: dict[str, Any]) -> accord.Query:
+    """The question that the options ask of a table, which may declare what they leave out."""
+    if people.description is None:
+        return question(people.columns, options)
+    kinds: dict[str, Any] = dict(people.columns)
+    for name, declared in people.description.columns.items():
+        if declared.kind is not None and kinds[name] == "untyped":
+            kinds[name] = declared.kind
+    asked: accord.Query = people.described(question(kinds, options, is_described=True))
+    return asked
+
+
+def question(columns: Columns, options: dict[str, Any], is_described: bool = False) -> accord.Query:
     """The question that the options ask, of a statistic that says which of them it takes.
 
-    `columns`: the kinds of the table's columns, as far as they are known.
+    `columns`: the kinds of the table's columns, as far as they are known; `is_described`: whether the table
+    may declare what is left out.
     """
     statistic = next(s for s in ALL if s.name == options["statistic"])
     texts = {name: options[name] for name in _OPTIONS}
@@ -45,7 +62,8 @@ def question(columns: Columns, options: dict[str, Any]) -> accord.Query:
         if text is not None and name not in statistic.options:
             raise click.UsageError(f"{_SPELLED.get(name, f'--{name}')} has no meaning for {statistic.name}.")
     for name, needed in _NEEDED.items():
-        if name in statistic.options and texts[name] is None:
+        is_needed = name in statistic.options and not (is_described and name == "bounds")
+        if is_needed and texts[name] is None:
             raise click.UsageError(needed.format(statistic.name))
     part = {
         "where": options["where"],
@@ -55,7 +73,7 @@ def question(columns: Columns, options: dict[str, Any]) -> accord.Query:
         "at_most": options["at_most"],
     }
     if "on" in statistic.options:
-        return _regression(columns, texts, part)
+        return _regression(columns, texts, part, is_described)
     is_numeric = "bounds" in statistic.options
     arguments = {
         name: _argument(columns, options["column"], name, texts[name], is_numeric)
@@ -86,7 +104,11 @@ def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: b
 
 
 def table_of(options: dict[str, Any]) -> accord.Table:
-    """The table that the options of levels and people describe."""
+    """The table that accord.toml describes under this name, or the options of levels and people do."""
+    if (described := _described(options)) is not None:
+        return described
+    if options["epsilon"] is None:
+        raise click.MissingParameter(param_hint="'--epsilon'", param_type="option")
     tiers, default = read_tiers(options["tiers"]), options["default"]
     if not tiers or default not in tiers:
         default = as_number(default)
@@ -94,6 +116,30 @@ def table_of(options: dict[str, Any]) -> accord.Table:
     given = {name: options[name] for name in names}
     given |= {name: _csv(name.replace("_", "-"), options[name]) for name in ("csv", "consent_csv")}
     return accord.table(options["source"], tiers=tiers, default=default, **given)
+
+
+def _described(options: dict[str, Any]) -> accord.Table | None:
+    """The table that accord.toml describes; None: there is none of this name."""
+    found = catalog_here()
+    is_name = IS_NAME.fullmatch(options["source"]) and options["epsilon"] is None
+    if found is None or (options["source"] not in found and not is_name):
+        return None
+    for name in OF_TABLES:
+        if options[name]:
+            raise click.UsageError(
+                f"{options['source']} is described in {found.label}. Change it there, or leave "
+                f"--{name.replace('_', '-')} out."
+            )
+    click.get_current_context().meta[DESCRIBED] = True
+    return found[options["source"]]
+
+
+def catalog_here() -> accord.Catalog | None:
+    """The accord.toml of this folder, or the one that ACCORD_CATALOG names; None: there is none."""
+    named = os.environ.get("ACCORD_CATALOG")
+    if named is None and not Path(FILE).exists():
+        return None
+    return accord.catalog(named or FILE)
 
 
 def _csv(option: str, texts: tuple[str, ...]) -> dict[str, Any] | None:
@@ -114,25 +160,32 @@ def _csv(option: str, texts: tuple[str, ...]) -> dict[str, Any] | None:
     return given or None
 
 
-def _regression(columns: Columns, texts: dict[str, Any], part: dict[str, Any]) -> accord.Query:
+def _regression(
+    columns: Columns, texts: dict[str, Any], part: dict[str, Any], is_described: bool
+) -> accord.Query:
     target = texts["column"]
-    bounds: dict[str, Any] = {target: tuple(as_number(end) for end in texts["bounds"])}
+    bounds: dict[str, Any] = {}
+    if texts["bounds"] is not None:
+        bounds[target] = tuple(as_number(end) for end in texts["bounds"])
     categories: dict[str, list[Any]] = {}
+    declared_elsewhere: list[str] = []
     for feature in texts["on"].split(","):
         name, _, declared = (text.strip() for text in feature.partition("="))
-        if name in bounds or name in categories:
+        if name == target or name in bounds or name in categories or name in declared_elsewhere:
             raise click.UsageError(f"--on names {name!r} twice, or it is the target. Name each feature once.")
         low, dots, high = declared.partition("..")
         if dots:
             bounds[name] = (as_number(low), as_number(high))
         elif "|" in declared:
             categories[name] = _read_categories(columns, name, declared.split("|"))
+        elif is_described and not declared:
+            declared_elsewhere.append(name)
         else:
             raise click.UsageError(
                 f"--on has {feature!r}. Every feature needs its public bounds or categories: "
                 "age=18..100, or sex=f|m."
             )
-    features = [*(name for name in bounds if name != target), *categories]
+    features = [*(name for name in bounds if name != target), *categories, *declared_elsewhere]
     missing = {} if texts["missing"] is None else {"missing": texts["missing"]}
     return accord.regression(target, features, bounds=bounds, categories=categories, **missing, **part)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import Any
 
 import click
@@ -49,15 +48,7 @@ class SourceOrLevels(click.Command):
         params = super().get_params(ctx)
         if not ctx.meta.get(_HAS_LEVELS):
             return params
-        return [_not_required(param) for param in params if param.name != "source"]
-
-
-def _not_required(param: click.Parameter) -> click.Parameter:
-    if param.name != "epsilon":
-        return param
-    param = copy(param)
-    param.required = False
-    return param
+        return [param for param in params if param.name != "source"]
 
 
 def spec_of(options: dict[str, Any]) -> Spec | None:

@@ -15,6 +15,7 @@ from accord.budget import read_number
 from accord.engines import CSV, Engine, absolute, csv_options, open_source
 from accord.errors import SourceError, SpecError, did_you_mean
 from accord.people.consent import Register
+from accord.people.description import Description
 from accord.people.levels import levels_of
 from accord.people.table import Opened, Table
 from accord.spec import Spec
@@ -143,9 +144,11 @@ def _open(
     return Table(engine, levels, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)
 
 
-def open_again(source: Any, options: dict[str, Any]) -> Table:
+def open_again(source: Any, options: dict[str, Any], description: Description | None = None) -> Table:
     """A table that was pickled."""
-    return table(source, **options)
+    opened = table(source, **options)
+    opened.description = description
+    return opened
 
 
 def _with_consent(

@@ -12,6 +12,7 @@ from accord import planning, relation
 from accord.engines import Engine, Kind, absolute, can_be_opened_again
 from accord.errors import PlanError, QueryError, SourceError
 from accord.people.consent import Consent
+from accord.people.description import Description
 from accord.people.identity import Identity, TableIdentity
 from accord.people.levels import RowLevels
 from accord.people.mistaken import warn_of_mistaken_levels
@@ -32,6 +33,7 @@ from accord.statistics import (
     reporting_missing,
     where,
 )
+from accord.statistics.declared import described
 from accord.statistics.query import A
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ class Table:
         self._levels_named = level_column
         self.level_column = level_column if consent is None else None
         """The table's own, which nothing can be asked about."""
+        self.description: Description | None = None
+        """What is declared about it where it is described once."""
         self._has_looked = False
         self._opened_with: Opened | None = None
         source = None if consent is None else consent.source
@@ -123,6 +127,7 @@ class Table:
         report_missing: float | None = None,
     ) -> Plan[A]:
         """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value."""
+        query = self.described(query)
         if report_missing is not None:
             query = reporting_missing(query, report_missing)
         notes = self.check(query)
@@ -155,11 +160,13 @@ class Table:
             report_missing: the part of the charge that is spent on how many people have no readable value:
                 0.05 is a twentieth. Then there are two answers, as of a workload, and a receipt for each.
             ledger: where everyone's budget is kept; the release is charged there before anything is read.
+                Left out: the one of the table's description, if it has one.
 
         Raises:
             BudgetError: somebody has less left than it would cost them. Nothing is spent.
             LedgerError: the ledger cannot be used, or does not know this table as it is. Nothing is spent.
         """
+        query = self.described(query)
         if report_missing is not None and isinstance(query, Plan):
             raise PlanError(
                 "a plan has its questions already. Give report_missing= when planning, or the query instead."
@@ -167,7 +174,25 @@ class Table:
         if report_missing is not None:
             query = reporting_missing(query, report_missing)
         self.check(query.query if isinstance(query, Plan) else query)
-        return release(self, query, mechanism, share, t=t, ledger=ledger)
+        booked = self.own_ledger() if ledger is None else ledger
+        return release(self, query, mechanism, share, t=t, ledger=booked)
+
+    def own_ledger(self) -> Ledger | None:
+        """The ledger of its description; None: it has none."""
+        if self.description is None or self.description.ledger is None:
+            return None
+        from accord.ledger import Ledger
+
+        return Ledger(self.description.ledger, create=False)
+
+    def described(self, asked: Any) -> Any:
+        """A question with what is declared here of its columns (`accord.catalog`); anything else as it is.
+
+        Raises:
+            QueryError: it leaves out what is not declared here.
+        """
+        columns = {} if self.description is None else self.description.columns
+        return described(asked, columns, several_rows=self.user is not None)
 
     def check(self, query: Any) -> tuple[str, ...]:
         """Refuse what this table cannot answer, by names and kinds of columns.
@@ -175,6 +200,7 @@ class Table:
         Returns:
             What else must be taken for granted here.
         """
+        query = self.described(query)
         if isinstance(query, Workload):
             return tuple(dict.fromkeys(note for part in query.queries for note in self.check(part)))
         if not isinstance(query, Query):
@@ -195,8 +221,7 @@ class Table:
             return whose, *self._about_untyped(query.part.condition), *others
         declared: tuple[str, ...] = ()
         if self.knowing(query) is not query:
-            are = f"{', '.join(query.columns)} {'is' if len(query.columns) == 1 else 'are'}"
-            declared = (f"the table declares that no value is missing: {are} NOT NULL there",)
+            declared = (self._about_complete(query.columns),)
         grid = query.encoding if isinstance(query.encoding, Grid) else None
         if grid and grid.per_person == "rows" and self.user is None:
             raise QueryError(
@@ -229,7 +254,20 @@ class Table:
         if isinstance(query, Workload):
             queries = tuple(self.knowing(part) for part in query.queries)
             return query if queries == query.queries else replace(query, queries=queries)
-        return query.with_all_values(self.reader.engine.complete) or query
+        return query.with_all_values(self._complete) or query
+
+    @property
+    def _complete(self) -> frozenset[str]:
+        """The columns in which no value is missing, as the table or its description declares."""
+        described = frozenset() if self.description is None else self.description.complete
+        return self.reader.engine.complete | described
+
+    def _about_complete(self, columns: tuple[str, ...]) -> str:
+        """Who declares that no value of these columns is missing, in a sentence."""
+        are = f"{', '.join(columns)} {'is' if len(columns) == 1 else 'are'}"
+        if self.description is None or self.reader.engine.complete.issuperset(columns):
+            return f"the table declares that no value is missing: {are} NOT NULL there"
+        return f"{self.description.file} declares that no value is missing: {', '.join(columns)}"
 
     def _about_rows(self, query: Query) -> str:
         return f"a person is whoever has the same {self.user}, {query.rows_come_to}"
@@ -300,7 +338,7 @@ class Table:
                 )
         from accord.people.opening import open_again
 
-        return open_again, tuple(opened)
+        return open_again, (*opened, self.description)
 
     def _repr_html_(self) -> str:
         from accord.report.html import table_html

@@ -23,6 +23,7 @@ from accord.planning.plan import Plan, midpoint_error
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload, reporting_missing, target_and_moves
+from accord.statistics.declared import described
 from accord.statistics.query import A
 
 _LOG = logging.getLogger("accord")
@@ -81,6 +82,7 @@ def plan(
             f"a plan is made from a Spec, not from {type(spec).__name__}. "
             "Call table.spec(), Spec.of or Spec.from_groups."
         )
+    query = described(query, {})
     if not isinstance(query, Query | Workload):
         raise QueryError(
             f"a plan is made for a query, not for {type(query).__name__}. "

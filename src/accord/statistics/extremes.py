@@ -82,7 +82,7 @@ class ExtremeTarget(RankTarget, Extremes):
 @asked_by_group
 def min(
     column: str,
-    bounds: tuple[Value, Value],
+    bounds: tuple[Value, Value] | None = None,
     step: Any = None,
     missing: Any = "exclude",
     *,
@@ -105,7 +105,7 @@ def min(
 @asked_by_group
 def max(
     column: str,
-    bounds: tuple[Value, Value],
+    bounds: tuple[Value, Value] | None = None,
     step: Any = None,
     missing: Any = "exclude",
     *,

@@ -192,6 +192,11 @@ def on_grid(
     Without a step the width is divided into `default_cells`; dates have a step of one day.
     """
     name = column_name(column)
+    if bounds is None:
+        raise QueryError(
+            f"{kind.statistic}({name!r}) needs bounds=(low, high), from public knowledge, never from the "
+            "data; a table that is described in accord.toml may declare them."
+        )
     try:
         first, last = bounds
     except (TypeError, ValueError):

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, cast, ove
 from accord.errors import QueryError
 from accord.relation import Relation, named
 from accord.statistics import where as grammar
+from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import OneOf
 from accord.statistics.query import A, Query, column_name, exact
 
@@ -63,8 +64,8 @@ class AskedByGroup(Protocol[P, A]):
 
 
 def asked_by_group(constructor: Callable[P, Query[A]]) -> AskedByGroup[P, A]:
-    """The constructor as it is."""
-    return cast(AskedByGroup[P, A], constructor)
+    """The constructor, of which a table may say what is left out (declared.py)."""
+    return cast(AskedByGroup[P, A], left_to_the_table(constructor))
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,7 @@ def part_of(
     if by is None and keys is not None:
         raise QueryError("keys= are the groups of a column. Add by= with its name.")
     condition = None if where is None else grammar.parse(where)
-    groups = () if keys is None else _read_keys(keys)
+    groups = () if keys is None else read_keys(keys)
     column = None if by is None else column_name(by)
     if column in _RESERVED:
         raise QueryError(
@@ -294,7 +295,7 @@ def read_at_most(at_most: Any, declared: int, what: str) -> int:
     return at_most
 
 
-def _read_keys(keys: Any) -> tuple[Any, ...]:
+def read_keys(keys: Any) -> tuple[Any, ...]:
     """The declared groups of by=."""
     groups = read_labels(keys, "keys", "keys=")
     if not groups or len(set(groups)) < len(groups):

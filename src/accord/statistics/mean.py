@@ -190,7 +190,7 @@ def _over_one_denominator(released: Sequence[Fraction]) -> tuple[int, int, int]:
 @asked_by_group
 def mean(
     column: str,
-    bounds: tuple[float, float],
+    bounds: tuple[float, float] | None = None,
     std: float | None = None,
     step: float | None = None,
     missing: str | float = "exclude",
@@ -206,7 +206,8 @@ def mean(
 
     Args:
         column: a column of numbers.
-        bounds: (low, high), public. Values outside count as the nearer bound.
+        bounds: (low, high), public. Values outside count as the nearer bound. Left out: as the table declares
+            them (`accord.catalog`).
         std: a public upper bound of the standard deviation, if one is known. Sharpens the plan; no effect on
             privacy.
         step: the values' own resolution (1 for whole numbers), if known; it divides the width.

@@ -130,10 +130,11 @@ class QuantileTarget(RankTarget, Quantiles):
         ]
 
 
+@asked_by_group
 def quantile(
     column: str,
     p: float | Iterable[float],
-    bounds: Any,
+    bounds: Any = None,
     step: Any = None,
     missing: Any = "exclude",
     *,
@@ -203,7 +204,7 @@ def _asks_for_values(interval: Any) -> bool:
 @asked_by_group
 def median(
     column: str,
-    bounds: tuple[Value, Value],
+    bounds: tuple[Value, Value] | None = None,
     step: Any = None,
     missing: Any = "exclude",
     *,

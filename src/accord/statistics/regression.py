@@ -254,7 +254,7 @@ class Coefficients:
 def regression(
     target: str,
     features: Iterable[str],
-    bounds: Mapping[str, tuple[float, float]],
+    bounds: Mapping[str, tuple[float, float]] | None = None,
     categories: Mapping[str, Iterable[Any]] | None = None,
     missing: str = "exclude",
     *,

@@ -201,7 +201,7 @@ class MembersSum(SumTarget):
 @asked_by_group
 def sum(
     column: str,
-    bounds: tuple[float, float],
+    bounds: tuple[float, float] | None = None,
     std: float | None = None,
     step: float | None = None,
     missing: str | float = "exclude",

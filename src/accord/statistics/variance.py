@@ -289,7 +289,7 @@ def shares_within(a: Ends, b: Ends, c: Ends) -> Ends:
 @asked_by_group
 def variance(
     column: str,
-    bounds: tuple[float, float],
+    bounds: tuple[float, float] | None = None,
     step: float | None = None,
     missing: str | float = "exclude",
     *,
@@ -304,7 +304,8 @@ def variance(
 
     Args:
         column: a column of numbers.
-        bounds: (low, high), public. Values outside count as the nearer bound.
+        bounds: (low, high), public. Values outside count as the nearer bound. Left out: as the table declares
+            them (`accord.catalog`).
         step: the values' own resolution (1 for whole numbers), if known; it divides the width.
         missing: what becomes of missing values: see `accord.mean`.
         where, by, keys, membership, at_most: of whom: see `accord.mean`.
@@ -320,7 +321,7 @@ def variance(
 @asked_by_group
 def std(
     column: str,
-    bounds: tuple[float, float],
+    bounds: tuple[float, float] | None = None,
     step: float | None = None,
     missing: str | float = "exclude",
     *,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic
+from typing import Any, Generic, cast
 
 from accord.errors import QueryError
+from accord.statistics.declared import Undescribed
 from accord.statistics.query import A, Query
 
 
@@ -46,6 +47,9 @@ def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -
     '2 questions'
     """
     questions = tuple(queries)
+    if any(isinstance(query, Undescribed) for query in questions):
+        left: Any = Undescribed(workload, {"queries": questions, "weights": weights})
+        return cast("Workload[list[Any]]", left)
     for query in questions:
         if not isinstance(query, Query):
             raise QueryError(

@@ -1,0 +1,166 @@
+"""What a table declares about its columns, and questions that leave it to the table to say.
+
+`accord.mean("stay")` has no bounds. It becomes a question when it is asked of a table that declares some
+(catalogs.py), and is refused where nothing declares them: bounds are never taken from the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from inspect import signature, unwrap
+from typing import Any
+
+from accord.errors import QueryError
+from accord.statistics.encoding import Grid
+from accord.statistics.query import Query
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is publicly known of a column. None: nothing."""
+
+    kind: str | None = None
+    """What it holds: "number", "text", "boolean", "date" or "timestamp"."""
+    bounds: tuple[Any, Any] | None = None
+    """Of the value in a row."""
+    total: tuple[Any, Any] | None = None
+    """Of the sum of a person's rows, where they may have several."""
+    step: Any = None
+    std: float | None = None
+    missing: Any = None
+    """What becomes of missing values, unless a question says it; "none": there are none."""
+    keys: tuple[Any, ...] | None = None
+    """Its groups or categories."""
+    about: str = ""
+    """A sentence for people."""
+
+
+_NOTHING = Declared()
+Columns = Mapping[str, Declared]
+
+
+class Undescribed:
+    """A question that leaves something out which a table may declare."""
+
+    def __init__(self, ask: Callable[..., Any], arguments: dict[str, Any]) -> None:
+        self._ask, self._arguments = ask, arguments
+
+    def described(self, columns: Columns, several_rows: bool = False) -> Any:
+        """The question, or the workload, with what is declared of its columns.
+
+        `several_rows`: whether people may have more than one.
+
+        Raises:
+            QueryError: something is declared by neither.
+        """
+        ask, arguments = unwrap(self._ask), dict(self._arguments)
+        if "queries" in arguments:
+            queries = [described(query, columns, several_rows) for query in arguments["queries"]]
+            return ask(**arguments | {"queries": queries})
+        if (by := arguments.get("by")) is not None and arguments.get("keys") is None:
+            arguments["keys"] = _of(columns, by).keys
+        if "features" in arguments:
+            return ask(**arguments | _of_features(arguments, columns))
+        declared, leaves_bounds = _of(columns, arguments.get("column")), arguments.get("bounds") is None
+        query = ask(**arguments | _of_column(arguments, signature(ask).parameters, declared))
+        if several_rows and leaves_bounds and _is_of_sums(query):
+            if declared.total is None:
+                raise QueryError(
+                    f"the {query.label} is about the sum of each person's rows, and bounds are declared of "
+                    "single values. Declare total = [low, high] for the column as well, or give bounds=."
+                )
+            return ask(**arguments | {"bounds": declared.total})
+        return query
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what Python itself looks for
+            raise AttributeError(name)
+        return getattr(self.described({}), name)  # which says what is left out
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self._arguments.items())
+        return f"<{self._ask.__name__}({given}), to be asked of a table that declares the rest>"
+
+
+def described(asked: Any, columns: Columns, several_rows: bool = False) -> Any:
+    """A question with what is declared of its columns; anything else as it is."""
+    return asked.described(columns, several_rows) if isinstance(asked, Undescribed) else asked
+
+
+def left_to_the_table(constructor: Callable[..., Any]) -> Callable[..., Any]:
+    """A question's constructor that gives an `Undescribed` one where something is left out."""
+    parameters = signature(constructor)
+
+    @wraps(constructor)
+    def ask(*args: Any, **options: Any) -> Any:
+        arguments = dict(parameters.bind(*args, **options).arguments)
+        if "features" in arguments and _is_listed(arguments["features"]):
+            arguments["features"] = list(arguments["features"])  # which may be an iterator
+        if _leaves_out(arguments, parameters.parameters):
+            return Undescribed(ask, arguments)
+        return constructor(**arguments)
+
+    return ask
+
+
+def _is_listed(values: Any) -> bool:
+    return isinstance(values, Iterable) and not isinstance(values, str)
+
+
+def _leaves_out(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
+    if arguments.get("by") is not None and arguments.get("keys") is None:
+        return True
+    if "features" in parameters:
+        given = [arguments.get(name) or {} for name in ("bounds", "categories")]
+        if not _is_listed(arguments["features"]) or not all(isinstance(each, Mapping) for each in given):
+            return False  # which is refused
+        columns = (arguments["target"], *arguments["features"])
+        return any(isinstance(name, str) and not any(name in each for each in given) for name in columns)
+    if "edges" in parameters:
+        return arguments.get("edges") is None and arguments.get("categories") is None
+    return "bounds" in parameters and arguments.get("bounds") is None
+
+
+def _of(columns: Columns, name: Any) -> Declared:
+    return columns.get(name, _NOTHING) if isinstance(name, str) else _NOTHING
+
+
+def _of_column(
+    arguments: Mapping[str, Any], parameters: Mapping[str, Any], declared: Declared
+) -> dict[str, Any]:
+    """What a question about one column leaves out, as it is declared."""
+    if "edges" in parameters:
+        is_left_out = arguments.get("edges") is None and arguments.get("categories") is None
+        return {"categories": declared.keys} if is_left_out else {}
+    if "bounds" not in parameters or arguments.get("bounds") is not None:
+        return {}
+    filled = {
+        name: getattr(declared, name)
+        for name in ("bounds", "step", "std")
+        if name in parameters and arguments.get(name) is None
+    }
+    if "missing" not in arguments and declared.missing not in (None, "none"):
+        filled["missing"] = declared.missing
+    return filled
+
+
+def _of_features(arguments: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+    """The bounds and categories of a regression, with what is declared of the columns that have none."""
+    bounds, categories = (dict(arguments.get(name) or {}) for name in ("bounds", "categories"))
+    for name in (arguments["target"], *arguments["features"]):
+        declared = _of(columns, name)
+        if name in bounds or name in categories:
+            continue
+        if declared.bounds is not None:
+            bounds[name] = declared.bounds
+        elif declared.keys is not None:
+            categories[name] = declared.keys
+    return {"bounds": bounds, "categories": categories}
+
+
+def _is_of_sums(query: Query) -> bool:
+    """Whether a person's rows come to their sum."""
+    encoding = query.encoding
+    return isinstance(encoding, Grid) and encoding.per_person == "sum"
