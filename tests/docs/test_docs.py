@@ -1,6 +1,7 @@
 """What the README and docs say is run, and what exists is documented."""
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -100,6 +101,29 @@ def test_the_example_of_the_consent_page_runs_and_gives_what_it_says(tmp_path, m
     people = names["people"]
     assert f"people.spec()  # {people.spec()!r}\n" in example
     assert f"people.as_of  # {people.as_of}\n" in example
+
+
+def test_the_page_of_described_tables_runs(folder, tmp_path, monkeypatch):
+    """The files that it shows, its commands and its lines of Python, in their order."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.parquet").symlink_to(folder / "people.parquet")
+    page = (ROOT / "docs" / "described.md").read_text(encoding="utf-8")
+    for name, text in zip(("accord.toml", "questions.toml"), blocks("toml", page), strict=True):
+        Path(name).write_text(text, encoding="utf-8")
+    first, second = blocks("sh", page)
+
+    def run(lines):
+        for line in lines.splitlines():
+            words = line.replace("accord ", f"{sys.executable} -m accord.cli ", 1)
+            subprocess.run(words, shell=True, check=True, stdout=subprocess.DEVNULL)
+
+    run(first)
+    (example,) = blocks("python", page)
+    names = {}
+    exec(example, names)
+    run(second)
+    assert len(names["people"].own_ledger().history()) == 6
+    assert json.loads(Path("answers.json").read_text(encoding="utf-8"))["names"][1] == "old people"
 
 
 def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):

@@ -223,7 +223,7 @@ ERRORS = {
     "bounds of infinity": lambda: accord.mean("x", bounds=(0, inf)),
     "std too large": lambda: accord.mean("x", bounds=(0, 1), std=3),
     "keys without by": lambda: accord.mean("x", bounds=(0, 1), keys=[1]),
-    "by without keys": lambda: accord.mean("x", bounds=(0, 1), by="g"),
+    "by without keys": lambda: people().plan(accord.mean("x", bounds=(0, 1), by="g")),
     "a condition that is none": lambda: accord.count(where="x >>> 3"),
     "p of 1": lambda: accord.quantile("x", 1, bounds=(0, 1)),
     "no file": lambda: accord.table("nowhere.parquet", epsilon="e"),

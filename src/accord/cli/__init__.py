@@ -3,6 +3,7 @@
 stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage.
 
     ask.py       plan, release, whatif
+    described.py init, run
     ledger.py    accord ledger …
     research.py  audit, reproduce, mechanisms
     start.py     demo, version
@@ -14,8 +15,8 @@ stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage
     wording.py   refusals in the words of the options
 """
 
-from accord.cli import ask, ledger, research, start  # their commands
+from accord.cli import ask, described, ledger, research, start  # their commands
 from accord.cli.group import main
 from accord.cli.options import STATISTICS
 
-__all__ = ["STATISTICS", "ask", "ledger", "main", "research", "start"]
+__all__ = ["STATISTICS", "ask", "described", "ledger", "main", "research", "start"]

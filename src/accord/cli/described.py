@@ -1,0 +1,149 @@
+"""Tables that are described once, in accord.toml: a first description, and batches of questions."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+import accord
+from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
+from accord.cli.group import DESCRIBED, main
+from accord.cli.parsing import catalog_here
+from accord.cli.printing import print_result, refuse_in, working
+from accord.engines import Kind, open_source
+from accord.errors import SourceError
+
+_ABOUT = {field.name: field.about for field in (*COLUMN, *TABLE)}
+_HEAD = """\
+# Tables that are described once. What stands here is public knowledge: never take it from the data.
+schema = 1
+
+# Where budgets are kept; every release is then booked there. Make it with: accord ledger init
+# ledger = "accord.db"
+"""
+_ASKED_FOR: dict[str, tuple[str, ...]] = {
+    "number": ("bounds = [0, 100]", "step = 1", 'missing = "none"'),
+    "date": ("bounds = [2020-01-01, 2026-01-01]", 'missing = "none"'),
+    "timestamp": ("bounds = [2020-01-01T00:00:00, 2026-01-01T00:00:00]", 'missing = "none"'),
+    "text": ('keys = ["…", "…"]',),
+    "boolean": ("keys = [false, true]",),
+    "untyped": ('kind = "number"', "bounds = [0, 100]", 'keys = ["…", "…"]'),
+}
+"""What to declare of a column, by what it holds."""
+
+
+@main.command()
+@click.argument("source")
+@click.option("--name", metavar="NAME", help="What the table is called [default: as the file is].")
+@click.option("--epsilon", metavar="COLUMN", help="The column of levels or tiers.")
+@click.option("--user", metavar="COLUMN", help="Who a row is of, if people may have several.")
+def init(source: str, name: str | None, epsilon: str | None, user: str | None) -> None:
+    """Write a first accord.toml for a SOURCE, from the names and types of its columns: no value is read.
+
+    If there is one already, the table is added to it.
+    """
+    called = name or _name_of(source)
+    if not IS_NAME.fullmatch(called):
+        raise click.UsageError("give the table a --name, of letters, digits, - and _.")
+    path = Path(FILE)
+    if path.exists() and called in accord.catalog(path):
+        raise SourceError(f"{path} describes {called!r} already. Change it there, or give another --name.")
+    if _has_password(source):
+        raise SourceError(
+            f"the address has a password in it, which {path} is no place for. Leave it out, and give it as "
+            "PGPASSWORD or in ~/.pgpass."
+        )
+    columns = open_source(source, None).columns
+    if epsilon is None and "epsilon" in columns:
+        epsilon = "epsilon"
+    for option, column in (("--epsilon", epsilon), ("--user", user)):
+        if column is not None and column not in columns:
+            raise SourceError(f"{option}: {accord.errors.did_you_mean(column, columns)}")
+    text = _first_table(called, source, columns, epsilon, user)
+    try:
+        with path.open("a" if path.exists() else "x", encoding="utf-8") as file:
+            file.write(f"\n{text}" if file.tell() else f"{_HEAD}\n{text}")
+    except OSError as fault:
+        raise SourceError(f"{path} cannot be written ({fault.strerror}). Check the folder.") from None
+    click.echo(f"{path}: [tables.{called}] with {len(columns)} columns. Fill in what is public, then: ")
+    click.echo(f"accord plan {called} count")
+
+
+def _has_password(source: str) -> bool:
+    authority = source.partition("://")[2].partition("/")[0]
+    return ":" in authority.rpartition("@")[0]
+
+
+def _name_of(source: str) -> str:
+    """What a file is called, as a name."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(source.rpartition("=")[2]).name.partition(".")[0]).strip("-")
+
+
+def _first_table(
+    name: str, source: str, columns: dict[str, Kind], epsilon: str | None, user: str | None
+) -> str:
+    """The description of a table, with comments that ask for what is public."""
+    listed = ", ".join(map(repr, columns))
+    lines = [
+        f"[tables.{name}]",
+        f"source = {_quoted(source)}",
+        f"# {_ABOUT['about']}:",
+        '# about = "…"',
+        f"# {_ABOUT['epsilon']}; one of {listed}:" if epsilon is None else f"# {_ABOUT['epsilon']}:",
+        f"epsilon = {_quoted(epsilon or '')}",
+        f"# {_ABOUT['tiers']}:",
+        "# tiers = { out = 0, strict = 0.1, standard = 1, public = inf }",
+        f"# {_ABOUT['default']}:",
+        '# default = "strict"',
+        f"# {_ABOUT['user']}:",
+        f"{'# ' if user is None else ''}user = {_quoted(user or '…')}",
+    ]
+    for column, kind in columns.items():
+        if column in (epsilon, user) or kind not in _ASKED_FOR:
+            continue
+        lines += ["", f"[tables.{name}.columns.{_key(column)}]"]
+        if kind != "untyped":
+            lines.append(f'kind = "{kind}"')
+        for example in _ASKED_FOR[kind]:
+            lines.append(f"# {example:<50} # {_ABOUT[example.partition(' ')[0]]}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    return name if IS_NAME.fullmatch(name) else _quoted(name)
+
+
+@main.command()
+@click.argument("questions", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--plan", "is_planned", is_flag=True, help="Say what it would cost and how good it would be.")
+def run(questions: Path, is_planned: bool) -> None:
+    """Ask the QUESTIONS of a file as one workload, of a table in accord.toml. JSON on stdout, for cron:
+    exit code 0 if all are answered, 1 if nothing is released."""
+    from accord.batches import read_batch
+
+    refuse_in(True)
+    batch, found = read_batch(questions), catalog_here()
+    if found is None:
+        raise SourceError(
+            f"there is no {FILE} in this folder. A first one is written by 'accord init SOURCE'."
+        )
+    click.get_current_context().meta[DESCRIBED] = True
+    people = found[batch.table]
+    asked = batch.asked_of(people)
+    about: dict[str, Any] = {"schema": 1, "table": batch.table, "names": list(batch.names)}
+    if is_planned:
+        with working("reading the levels"):
+            planned = people.plan(asked, batch.mechanism, 1.0 if batch.share is None else batch.share)
+        print_result(True, lambda: {**planned.describe(), **about}, str)
+        return
+    with working("reading the table"):
+        released = people.release(asked, batch.mechanism, batch.share)
+    print_result(True, lambda: {**released.receipt(), **about}, str)

@@ -1,0 +1,231 @@
+"""accord.toml on the command line: names in the place of sources, a first description, batches."""
+
+import json
+import tomllib
+
+import pytest
+from click.testing import CliRunner
+
+import accord
+from accord.cli import main
+
+PEOPLE = "id,stay,ward,tier\n1,3,a,strict\n2,8,b,standard\n3,1,a,standard\n4,30,b,public\n"
+TOML = """\
+schema = 1
+ledger = "accord.db"
+[tables.people]
+source = "people.csv"
+user = "id"
+epsilon = "tier"
+tiers = { strict = 0.1, standard = 1, public = inf }
+[tables.people.columns.stay]
+kind = "number"
+bounds = [0, 60]
+[tables.people.columns.ward]
+kind = "text"
+keys = ["a", "b"]
+"""
+LONG = ["people.csv", "--user", "id", "--epsilon", "tier", "--tiers", "strict=0.1,standard=1,public=inf"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ACCORD_CATALOG", raising=False)
+    (tmp_path / "people.csv").write_text(PEOPLE)
+    (tmp_path / "accord.toml").write_text(TOML)
+    return tmp_path
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(main, [str(w) for w in words])
+    assert result.exit_code == code, result.output + result.stderr
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+@pytest.fixture
+def ledger(folder):
+    ledger = accord.Ledger(folder / "accord.db")
+    ledger.register(accord.catalog(folder / "accord.toml")["people"], "people")
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        (["mean", "stay"], ["mean", "stay", "--bounds", 0, 60]),
+        (["count", "--by", "ward"], ["count", "--by", "ward", "--keys", "a,b"]),
+        (["histogram", "ward"], ["histogram", "ward", "--categories", "a,b"]),
+        (["quantile", "stay", "--p", 0.9], ["quantile", "stay", "--p", 0.9, "--bounds", 0, 60]),
+        (
+            ["regression", "stay", "--on", "ward"],
+            ["regression", "stay", "--bounds", 0, 60, "--on", "ward=a|b"],
+        ),
+        (["mean", "stay", "--bounds", 0, 9], ["mean", "stay", "--bounds", 0, 9]),
+    ],
+)
+def test_a_name_stands_for_source_and_options(short, long):
+    described = run("plan", "people", *short, "--json").stdout
+    source, *options = LONG
+    assert json.loads(described) == json.loads(run("plan", source, *long, *options, "--json").stdout)
+
+
+def test_a_release_is_booked_where_the_description_says(ledger):
+    assert "say how much of everyone's level" in run("release", "people", "mean", "stay", code=2).stderr
+    receipt = json.loads(run("release", "people", "mean", "stay", "--share", 0.1, "--json").stdout)
+    assert receipt["ledger"]["entry"] == ledger.history()[0]["entry"] + 1
+    assert "left" in run("plan", "people", "mean", "stay", "--remaining").stdout
+    assert "Leave --ledger out." in run("plan", "people", "count", "--ledger", "other.db", code=2).stderr
+
+
+def test_what_is_described_is_not_said_again():
+    said = run("plan", "people", "mean", "stay", "--user", "id", code=2).stderr
+    assert "people is described in accord.toml. Change it there, or leave --user out." in said
+
+
+def test_names_and_files_are_told_apart(folder, monkeypatch):
+    source, *options = LONG
+    assert run("plan", source, "count", "--where", "stay > 3", *options).stdout
+    assert (
+        "describes no table 'peple': did you mean 'people'?" in run("plan", "peple", "count", code=1).stderr
+    )
+    assert "Missing option '--epsilon'" in run("plan", "people.csv", "count", code=2).stderr
+    (folder / "accord.toml").rename(folder / "other.toml")
+    assert "Missing option '--epsilon'" in run("plan", "people", "count", code=2).stderr
+    monkeypatch.setenv("ACCORD_CATALOG", "other.toml")
+    assert run("plan", "people", "mean", "stay").stdout
+    monkeypatch.setenv("ACCORD_CATALOG", "nowhere.toml")
+    assert "there is no file nowhere.toml" in run("plan", "people", "mean", "stay", code=1).stderr
+
+
+def test_refusals_have_the_words_of_the_file(folder):
+    said = run("plan", "people", "sum", "stay", code=1).stderr
+    assert "Declare total = [low, high]" in said and "give bounds=." in said and "--bounds" not in said
+
+
+def test_a_first_description(folder):
+    (folder / "accord.toml").unlink()
+    assert "accord plan people count" in run("init", "people.csv").stdout
+    text = (folder / "accord.toml").read_text()
+    assert "strict" not in text.replace("strict = 0.1", "").replace('"strict"', "")  # no value of the table
+    assert list(tomllib.loads(text)["tables"]["people"]["columns"]) == ["id", "stay", "ward", "tier"]
+    said = run("plan", "people", "count", "--where", "stay > 3", code=1).stderr
+    assert "accord.toml, line 12: epsilon = '' is not a text" in said
+    for old, new in (
+        ('epsilon = ""', 'epsilon = "tier"'),
+        ("# tiers = {", "tiers = {"),
+        ('# user = "…"', 'user = "id"'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "accord.toml").write_text(text)
+    assert run("plan", "people", "count", "--where", "stay > 3").stdout
+
+
+def test_a_further_table_is_added(folder):
+    run("init", "people.csv", "--name", "again", "--epsilon", "tier", "--user", "id")
+    assert list(accord.catalog()) == ["people", "again"]
+    assert "describes 'again' already" in run("init", "people.csv", "--name", "again", code=1).stderr
+    assert (
+        "--epsilon: did you mean 'tier'?"
+        in run("init", "people.csv", "--name", "x", "--epsilon", "tir", code=1).stderr
+    )
+    assert "give the table a --name" in run("init", "people.csv", "--name", "a b", code=2).stderr
+    assert list(accord.catalog()) == ["people", "again"]
+
+
+def test_types_are_described_and_odd_names_quoted(folder):
+    import duckdb
+
+    (folder / "accord.toml").unlink()
+    duckdb.sql(
+        """COPY (SELECT 1 AS "a ""b", 'x' AS "ü.v", DATE '2024-01-01' AS d, TRUE AS t, 0.5 AS epsilon)
+        TO 'odd.parquet'"""
+    )
+    run("init", "odd.parquet")
+    columns = tomllib.loads((folder / "accord.toml").read_text())["tables"]["odd"]["columns"]
+    assert {name: column["kind"] for name, column in columns.items()} == {
+        'a "b': "number",
+        "ü.v": "text",
+        "d": "date",
+        "t": "boolean",
+    }
+    assert accord.catalog()["odd"].spec().levels == (0.5,)
+
+
+def test_a_password_is_not_written(folder):
+    said = run("init", "postgresql://me:secret@host/db?table=t", "--name", "t", code=1).stderr
+    assert "Leave it out" in said and "secret" not in said
+    assert (folder / "accord.toml").read_text() == TOML
+
+
+QUESTIONS = """\
+schema = 1
+table = "people"
+share = 0.1
+
+[[questions]]
+name = "stay"
+statistic = "mean"
+column = "stay"
+by = "ward"
+
+[[questions]]
+statistic = "count"
+where = "stay > 5"
+weight = 2
+"""
+
+
+def test_a_batch_is_one_workload(folder, ledger):
+    (folder / "questions.toml").write_text(QUESTIONS)
+    planned = json.loads(run("run", "questions.toml", "--plan").stdout)
+    assert planned["workload"] == ["mean of stay by ward", "count of people where stay > 5"]
+    assert [plan["weight"] for plan in planned["plans"]] == [1, 2]
+    answered = json.loads(run("run", "questions.toml").stdout)
+    assert (answered["table"], answered["names"]) == ("people", ["stay", "question 2"])
+    assert answered["charges"] == planned["charges"] and len(answered["receipts"]) == 2
+    assert len(ledger.history()) == 1  # together
+
+
+WRONG = {
+    "no table": ('table = "people"', 'table = "x"', "describes no table 'x'"),
+    "no statistic": ('"mean"', '"average"', "line 7: statistic = 'average' is not"),
+    "an unknown key": ("column", "colum", "line 8: [questions] has no key 'colum': did you mean 'column'?"),
+    "an argument of another": ('by = "ward"', "edges = [1, 2, 3]", "line 9: mean takes no edges"),
+    "no argument": ('statistic = "mean"', 'statistic = "quantile"', "line 5: quantile needs p = …."),
+    "no such column": ('column = "stay"', 'column = "sty"', "line 5: mean('sty') needs bounds="),
+    "a condition that is none": ("stay > 5", "stay >> 5", "line 11: "),
+    "two of a name": ("weight = 2", 'name = "stay"', "line 14: two answers are called 'stay'."),
+    "no weight": ("weight = 2", "weight = -1", "weight -1"),
+    "public groups": (
+        'by = "ward"',
+        'by = "ward"\nmembership = "public"',
+        "line 10: membership = 'public' is not \"private\"",
+    ),
+    "no questions": ("[[questions]]", "[[other]]", "has no key 'other'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_batch_that_cannot_be_asked(folder, ledger, name):
+    old, new, says = WRONG[name]
+    assert old in QUESTIONS
+    (folder / "questions.toml").write_text(QUESTIONS.replace(old, new))
+    refusal = json.loads(run("run", "questions.toml", code=1).stdout)
+    assert says in refusal["error"]["message"]
+    assert not ledger.history()
+
+
+def test_a_batch_that_costs_too_much(folder, ledger):
+    (folder / "questions.toml").write_text(QUESTIONS.replace("share = 0.1", "share = 0.7"))
+    run("run", "questions.toml")
+    refusal = json.loads(run("run", "questions.toml", code=1).stdout)
+    assert refusal["error"]["type"] == "BudgetError"
+
+
+def test_a_batch_without_a_description(folder):
+    (folder / "accord.toml").unlink()
+    (folder / "questions.toml").write_text(QUESTIONS)
+    assert "there is no accord.toml in this folder" in run("run", "questions.toml", code=1).stdout
