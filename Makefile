@@ -3,7 +3,7 @@ BIN = .venv/bin
 # one more than there are cores: some tests wait for servers and processes of their own
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 
-# some machines switch bytecode off: then every worker of the suite compiles it all, and every command that it starts
+# what was compiled is kept, whatever the environment says: tests start many processes, which compile all anew
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test test-slow mutants golden bench bench-peers lint clean
@@ -13,7 +13,8 @@ setup: .venv/.ready-test  ## everything that tests and benchmarks use
 demo: .venv/.ready-demo  ## set up, then tell the whole story on bundled data
 	$(BIN)/accord demo
 
-test: setup lint  ## all but the slow tests
+test: setup  ## all but the slow tests
+	$(MAKE) --no-print-directory -j 2 lint .venv/.compiled
 	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup
 
 test-slow: setup  ## the others
@@ -48,6 +49,11 @@ clean:
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
+
+# by one process, while mypy uses the other core, so that the workers of pytest need not each do it
+.venv/.compiled: $(shell find src tests -name '*.py') | setup
+	$(BIN)/pytest --collect-only -qq >$@.txt || { cat $@.txt; exit 1; }
+	@touch $@
 
 .venv/.ready-demo: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
