@@ -3,10 +3,14 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 import accord
 
+pytestmark = pytest.mark.xdist_group("imports")  # one process reads all modules, once
 ROOT = Path(accord.__file__).parent
 MODULES = {
     ".".join(("accord", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__"): path
@@ -14,17 +18,25 @@ MODULES = {
 }
 
 
+@cache
+def nodes(path):
+    """All parts of a module, and the statements that run when it is loaded."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return list(ast.walk(tree)), tree.body
+
+
+@cache
 def imports(path, everywhere=True):
     """Names that a module imports; without `everywhere`, only when it is loaded and not for types alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = ast.walk(tree) if everywhere else tree.body
-    for node in nodes:
+    everything, outermost = nodes(path)
+    names = []
+    for node in everything if everywhere else outermost:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name} has a relative import"
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return names
 
 
 def users_of(name, everywhere=True):
@@ -72,7 +84,7 @@ def test_nobody_reaches_into_a_ledger():
     named = {"_asdict"}  # of named tuples, who have no other names
     for module, path in MODULES.items():
         private = {name for name in imports(path) if name.startswith("accord.ledger.") and "._" in name}
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path)[0]:
             if (
                 isinstance(node, ast.Attribute)
                 and node.attr.startswith("_")

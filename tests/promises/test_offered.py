@@ -32,6 +32,8 @@ from accord.statistics import Algorithm
 PAGE = Path(__file__).parents[2] / "docs" / "offered.md"
 STATISTICS = tuple(examples.QUESTIONS)
 NUMBERS = count()
+together = pytest.mark.xdist_group("offered")
+"""Of quick tests, which go through the whole matrix for a few of its combinations: one process makes it."""
 
 
 def spread(statistic, every, is_offered, engine="duckdb"):
@@ -143,6 +145,7 @@ def spent(ledger):
     return [(account.level, account.spent[1]) for account in ledger.accounts()]
 
 
+@together
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_what_is_offered_is_released(statistic, books):
     for combination in spread(statistic, 80, True):
@@ -169,6 +172,7 @@ def relation(columns, folder):
     return duckdb.connect().from_arrow(pa.table(columns))
 
 
+@together
 @pytest.mark.parametrize(("engine", "form"), [("duckdb file", parquet), ("duckdb relation", relation)])
 def test_files_and_relations(engine, form, books, tmp_path):
     for statistic in STATISTICS:
@@ -196,6 +200,7 @@ def on_duckdb(statistic):
     return set(offered.combinations(statistic=statistic, engine="duckdb"))
 
 
+@together
 @pytest.mark.postgres
 def test_postgresql(postgres_url, books):
     kinds = {"i": "bigint", "f": "double precision"}
@@ -294,6 +299,7 @@ def refused(combinations, books):
         refuses(combination, in_memory(combination, example), books() if needs_its_own else ledger)
 
 
+@together
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_what_is_refused_costs_nothing(statistic, books):
     refused(spread(statistic, 24, False), books)
@@ -305,6 +311,7 @@ def test_all_that_is_refused_costs_nothing(statistic, books):
     refused(spread(statistic, 1, False), books)
 
 
+@together
 def test_a_reading_would_be_seen():
     """The watch is no good if nothing moves it."""
     for combination in offered.combinations(
@@ -322,10 +329,12 @@ def test_a_reading_would_be_seen():
 # ---- the matrix --------------------------------------------------------------------------------------------
 
 
+@together
 def test_the_page_is_what_the_code_says():
     assert PAGE.read_text(encoding="utf-8") == page()
 
 
+@together
 def test_every_question_and_mechanism_is_in_the_matrix():
     functions = [getattr(accord, name) for name in accord.__all__ if callable(getattr(accord, name))]
     asking = {

@@ -72,10 +72,11 @@ def test_plans_of_every_kind(name, neighbors):
                 continue
             same = again(plan)
             assert same == plan
-            assert str(same) == str(plan)
             assert same.describe() == plan.describe()
             assert same.spec.tiers == plan.spec.tiers
             assert same.relation is plan.relation
+            if mechanism == "auto":  # whose text has all candidates; it is made of what was compared
+                assert str(same) == str(plan)
 
 
 def test_a_plan_that_was_pickled_cannot_be_changed_either():
