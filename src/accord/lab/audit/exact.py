@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import combinations, product
 from math import inf
 from typing import Any
@@ -107,6 +107,16 @@ class TinyReader:
         """What may be in one place of a tiny table."""
         return [*self.possible, None] if self.is_add_remove else [*self.possible]
 
+    def alike(self, plan: Plan, tiny: TinyTable) -> TinyTable:
+        """A table of which a plan makes the same integers, the same one for all such tables.
+
+        Where people are kept row by row, it is the table itself.
+        """
+        contributions = self._contributions_to(plan)
+        if plan.method.keeps_rows or isinstance(contributions, Leak):
+            return tiny
+        return tuple(None if who is None else contributions.like[who] for who in tiny)
+
     def run(self, plan: Plan, tiny: TinyTable, population: Population) -> tuple[Run, list[int] | None]:
         """The release of a plan on a tiny table, up to its noise.
 
@@ -114,19 +124,10 @@ class TinyReader:
         in the same order for all populations of a statistic, so that the integers by level are the same for
         all of them.
         """
-        method = plan.method
-        key = plan.query, method.needs_cells
-        if key not in self._cache:
-            try:
-                self._cache[key] = self._contributions(*key)
-            except Leak as leak:
-                self._cache[key] = leak
-            except Exception as fault:
-                self._cache[key] = failure(fault)
-        contributions = self._cache[key]
+        contributions = self._contributions_to(plan)
         if isinstance(contributions, Leak):
             raise contributions
-        if not method.keeps_rows:
+        if not plan.method.keeps_rows:
             return partial(noisy_answer, plan, contributions.summaries(tiny)), None
         by_level = keep_chances(plan)
         levels = [level for level, who in zip(population.numbers, tiny, strict=True) if who is not None]
@@ -163,6 +164,17 @@ class TinyReader:
             self._tables[tiny, population] = table
         return self._tables[tiny, population]
 
+    def _contributions_to(self, plan: Plan) -> _Contributions | Leak:
+        key = plan.query, plan.method.needs_cells
+        if key not in self._cache:
+            try:
+                self._cache[key] = self._contributions(*key)
+            except Leak as leak:
+                self._cache[key] = leak
+            except Exception as fault:
+                self._cache[key] = failure(fault)
+        return self._cache[key]
+
     def _contributions(self, query: Query, by_cell: bool) -> _Contributions:
         population = self.populations[0]
         roster = population.spec if self.is_add_remove else None
@@ -185,7 +197,14 @@ class _Contributions:
             (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(possible))])
             for s in summaries
         ]
+        alike: dict[Any, Person] = {}
+        self.like = {who: alike.setdefault(self._added_by(k), who) for k, who in enumerate(possible)}
+        """Of everyone, the first who adds the same."""
         self._cache: dict[TinyTable, list[Summary]] = {}
+
+    def _added_by(self, k: int) -> Any:
+        each = (adds[k] for _, adds in self.groups)
+        return tuple((tuple(output.tolist()), tuple(amount.tolist())) for output, amount in each)
 
     def summaries(self, tiny: TinyTable) -> list[Summary]:
         """Of a table of such people."""
@@ -222,12 +241,8 @@ def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> 
 def _examine(reader: TinyReader, plan: Plan, population: Population) -> Iterator[WorstLoss]:
     promised = promised_losses(plan, population.levels, population.share)
     charges = published_charges(plan, population.levels)
-    laws: dict[TinyTable, tuple[Law | Leak, Run | None]] = {}
-
-    def law_of(tiny: TinyTable) -> tuple[Law | Leak, Run | None]:
-        if tiny not in laws:
-            laws[tiny] = _law(reader, plan, tiny, population)
-        return laws[tiny]
+    alike = cache(partial(reader.alike, plan))
+    law_of = cache(partial(_law, reader, plan, population))
 
     possible = reader.possible
     changes = [(who, None) for who in possible] if reader.is_add_remove else list(combinations(possible, 2))
@@ -237,9 +252,13 @@ def _examine(reader: TinyReader, plan: Plan, population: Population) -> Iterator
         worst = WorstLoss(plan, level, promised[level])
         if charges[level] > worst.promised:
             worst.see(charges[level], lambda: "more is charged than the share of a level")
+        seen = set()
         for others in product(reader.possible_or_absent, repeat=len(population.levels) - 1):
             for person, changed in changes:
-                here, there = ((*others[:k], who, *others[k:]) for who in (person, changed))
+                here, there = (alike((*others[:k], who, *others[k:])) for who in (person, changed))
+                if (here, there) in seen:
+                    continue
+                seen.add((here, there))
                 (law_here, run_here), (law_there, run_there) = law_of(here), law_of(there)
                 evidence = partial(_change_text, k, person, changed, others)
                 worst.see(*compare(law_here, law_there, evidence), (run_here, run_there))
@@ -247,7 +266,7 @@ def _examine(reader: TinyReader, plan: Plan, population: Population) -> Iterator
 
 
 def _law(
-    reader: TinyReader, plan: Plan, tiny: TinyTable, population: Population
+    reader: TinyReader, plan: Plan, population: Population, tiny: TinyTable
 ) -> tuple[Law | Leak, Run | None]:
     try:
         run, row_chances = reader.run(plan, tiny, population)

@@ -97,19 +97,24 @@ class _Tables:
         expected = [x for x in (*numbers, *map(float, levels)) if x != float(_UNEXPECTED)]
         self.roster = Spec.of(expected) if neighbors == "add-remove" else None
         self.spec = self.roster or Spec.of(numbers)
-        tables: list[list[Person | None]] = []
+        tables: list[list[Person | None]] = [[*self.base]]
         self.versions: dict[str, list[int]] = {}
         """Of each level, the numbers of tables that differ in one person of it."""
         for number, level in enumerate(levels):
             k = int(rng.choice([j for j, r in enumerate(raw) if r == level]))
             changed = [[*self.base[:k], who, *self.base[k + 1 :]] for who in self._people(k, number)]
-            self.versions[level] = list(range(len(tables), len(tables) + len(changed)))
+            new = range(len(tables), len(tables) + len(changed))
+            self.versions[level] = [*new] if self.roster else [0, *new]
             tables += changed
         self.table = open_tables(tables, numbers, user, self.roster)
         self.summaries: dict[Any, Any] = {}
+        self.laws: dict[Any, Law | Leak] = {}
 
     def _people(self, k: int, number: int) -> list[Person | None]:
-        """What one person may be: as they are or absent, the worst that can be thought of, and at random."""
+        """What one person may be beside what they are: the worst that can be thought of, and at random.
+
+        Where people come and go, first of all absent.
+        """
         rng, (low, high) = self.rng, REAL.bounds
         rows = [
             Row(-1e308, low, 1, 1),
@@ -125,10 +130,11 @@ class _Tables:
         people: list[Person] = [(row,) for row in rows]
         if self.user:
             people[1], people[-1] = (rows[1],) * 7, tuple(rows)
-        return [None if self.roster else self.base[k], *people]
+        return [None, *people] if self.roster else [*people]
 
     def examine(self, mechanisms: Sequence[str]) -> Iterator[WorstLoss]:
         for plan in plans(self.spec, self.query, "1", self.neighbors, mechanisms):
+            self.laws.clear()
             for level, promised in promised_losses(plan, self.levels).items():
                 if promised < inf:
                     yield self._worst(WorstLoss(plan, level, promised))
@@ -145,6 +151,12 @@ class _Tables:
         return worst
 
     def _law(self, plan: Plan, number: int) -> Law | Leak:
+        """Kept while one plan is examined."""
+        if number not in self.laws:
+            self.laws[number] = self._law_anew(plan, number)
+        return self.laws[number]
+
+    def _law_anew(self, plan: Plan, number: int) -> Law | Leak:
         kept = tuple(chance > 0 for chance in keep_chances(plan).values()) if plan.method.keeps_rows else ()
         key = number, plan.query, plan.method.needs_cells, kept
         try:
