@@ -172,7 +172,6 @@ THINNED = {
     "ledger/test_crash.py": {
         "test_a_ledger_that_charges_late_or_in_part_is_noticed": 0,
         "test_killed_at_any_line_with_postgres": 0,
-        "test_killed_at_any_line_with_sqlite": 18,
         "test_killed_from_outside_at_any_time": 0,
     },
     "ledger/test_damage.py": {
