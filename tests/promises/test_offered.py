@@ -122,11 +122,12 @@ def holds(combination, release, example):
     assert str(release)
 
 
-def releases(combination, table, ledger):
+def releases(combination, table, books):
     example = offered.example_of(combination)
     if example.ledger == "none":
         holds(combination, examples.answered(example, table), example)
         return
+    ledger = books()
     budget = examples.prepared(example, table, ledger)
     before = spent(ledger)
     release = examples.answered(example, table, ledger, budget)
@@ -149,14 +150,14 @@ def spent(ledger):
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_what_is_offered_is_released(statistic, books):
     for combination in spread(statistic, 80, True):
-        releases(combination, in_memory(combination, offered.example_of(combination)), books())
+        releases(combination, in_memory(combination, offered.example_of(combination)), books)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_all_that_is_offered_is_released(statistic, books):
     for combination in spread(statistic, 1, True):
-        releases(combination, in_memory(combination, offered.example_of(combination)), books())
+        releases(combination, in_memory(combination, offered.example_of(combination)), books)
 
 
 # ---- other engines -----------------------------------------------------------------------------------------
@@ -178,7 +179,7 @@ def test_files_and_relations(engine, form, books, tmp_path):
     for statistic in STATISTICS:
         for combination in spread(statistic, 180, True, engine):
             example = offered.example_of(combination)
-            releases(combination, examples.opened(example, form(example.columns, tmp_path)), books())
+            releases(combination, examples.opened(example, form(example.columns, tmp_path)), books)
 
 
 def elsewhere(engine, every, opened, books):
@@ -186,7 +187,7 @@ def elsewhere(engine, every, opened, books):
     reasons = set()
     for statistic in STATISTICS:
         for combination in spread(statistic, every, True, engine):
-            releases(combination, opened(offered.example_of(combination)), books())
+            releases(combination, opened(offered.example_of(combination)), books)
         for combination in offered.combinations(statistic=statistic, engine=engine):
             here = replace(combination, engine="duckdb", offered=True, reason="")
             if not combination.offered and combination.reason not in reasons and here in on_duckdb(statistic):
