@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
-from math import exp, inf, log
+from math import exp, inf, log, nan
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from accord.lab.audit.empirical import (
     probability_at_least,
     probability_at_most,
 )
+from accord.lab.audit.exact import WorstLoss
 from accord.lab.audit.release_laws import (
     SURE,
     Added,
@@ -210,3 +211,11 @@ def test_a_uniform_integer_decides_no_more_than_it_is_asked():
     assert probabilities == {1: 0.25, 0: 0.75}
     probabilities, _ = noise_decisions.law_of(lambda source: [7, 8, 9][source.randbelow(3)])
     assert probabilities == {k: pytest.approx(1 / 3) for k in (7, 8, 9)}
+
+
+@pytest.mark.parametrize("losses", [(nan, 0), (0, nan), (0.5, nan, 0.1), (nan, nan)])
+def test_a_loss_that_is_no_number_is_not_forgotten(losses):
+    worst = WorstLoss(None, "1", Fraction(1))
+    for each in losses:
+        worst.see(each, lambda: "evidence")
+    assert worst.loss == inf and worst.ratio == inf

@@ -70,7 +70,10 @@ class WorstLoss:
         return self.plan.keeps_rows
 
     def see(self, loss: Fraction | float, evidence: Callable[[], str], pair: tuple[Any, ...] = ()) -> None:
-        if not loss <= self.loss or self.pair is None:  # written so that NaN counts as more
+        """Remember a loss that is larger than those before; one that is no number counts as infinite."""
+        if loss != loss:
+            loss = inf
+        if loss > self.loss or self.pair is None:
             self.loss, self.evidence, self.pair = loss, evidence(), pair
 
     def require(self, holds: bool, otherwise: str) -> None:
