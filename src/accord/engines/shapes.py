@@ -17,7 +17,7 @@ from typing import Any
 from accord.engines import where_sql
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns
-from accord.engines.sql_names import ONLY_PART
+from accord.engines.sql_names import ONLY_PART, ROW_LEVEL
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf, Q
 
 _PRODUCTS_OF_64_BITS = 2**31
@@ -151,6 +151,11 @@ def people(source: str, person: str, level: str) -> str:
 def inexact_ids(dialect: Dialect, source: str, user: str) -> str:
     """How many ids are floating-point numbers that do not tell one whole number from the next."""
     return f"SELECT COUNT(*) AS inexact FROM {source} WHERE {dialect.is_inexact_id(user)}"
+
+
+def with_level(source: str, level: str) -> str:
+    """The rows of a source with their level, as SQL, under a name of its own."""
+    return f"(SELECT *, {level} AS {ROW_LEVEL} FROM {source})"
 
 
 def meeting(source: str, condition: str) -> str:

@@ -5,6 +5,7 @@ out as c0, c1, … From there on every stage has names of its own that no other 
 can mean two things:
 
     source         c0, c1, …                                           a row's columns, in their order
+                   l_level                                             a row's level, if long to say
     register       e_user, e_level, e_fault, e_moment, e_latest        a consent register's entries
                    e_key                                               whose a row is, as the register has it
     keys           p_entry, p_key, p_place, p_text…                    which of many keys a row has
@@ -17,6 +18,7 @@ can mean two things:
                    lent_…                                              arrays that the engine was lent
 """
 
+ROW_LEVEL = "l_level"
 USER, LEVEL, GROUP, PART = "g_user", "g_level", "g_group", "g_part"
 SUM, COUNT = "g_sum{}", "g_count{}"
 """Of the k-th column that a person's rows are aggregated from."""

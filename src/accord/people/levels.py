@@ -8,7 +8,7 @@ NO_LEVEL, NO_ENTRY.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import inf
 from numbers import Real
@@ -19,10 +19,12 @@ import numpy as np
 from accord.budget import LARGEST, MICRO, IntArray, to_float, to_micro
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns
-from accord.engines.sql_names import ENTRY_FAULT, ENTRY_LEVEL, LEVEL
+from accord.engines.sql_names import ENTRY_FAULT, ENTRY_LEVEL, LEVEL, ROW_LEVEL
 from accord.errors import SpecError, did_you_mean
 from accord.spec import read_tiers
 
+_LONG = 200
+"""Letters of an expression that takes longer to understand than to compute."""
 NOT_A_LEVEL, NO_LEVEL, NO_ENTRY = -1, -2, -3
 """A tier that is not declared or a number that is no level; NULL; nothing in the consent register."""
 
@@ -38,6 +40,14 @@ class Levels:
     """In millionths, for NULL."""
     lenient: bool = False
     """Whether what is not a level counts as opted out, instead of being refused."""
+    computed: str | None = None
+    """SQL of what the source has to give out under the name that is the expression; None: nothing."""
+
+    def computed_once(self) -> Levels:
+        """The same, with a long expression computed in the source: it is repeated wherever a level counts."""
+        if len(self.expression) < _LONG:
+            return self
+        return replace(self, expression=ROW_LEVEL, computed=self.expression)
 
     @property
     def is_read(self) -> str:

@@ -138,7 +138,7 @@ def _open(
     for name in (epsilon if isinstance(epsilon, str) else None, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
-    levels = levels_of(engine.dialect, engine.columns, epsilon, tiers, default)
+    levels = levels_of(engine.dialect, engine.columns, epsilon, tiers, default).computed_once()
     if roster is not None:
         levels = replace(levels, lenient=True)
     return Table(engine, levels, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)

@@ -99,7 +99,10 @@ class TableReader(Reader):
         self.engine, self.levels, self.user, self.roster = engine, levels, user, roster
         self.level_reader: LevelReader = levels if user is None else Strictest(levels, self._undeclared_tiers)
         self._condition = condition
-        self.source = engine.source if source is None else source
+        if source is None:
+            computed = None if isinstance(levels, RegisteredLevels) else levels.computed
+            source = engine.source if computed is None else shapes.with_level(engine.source, computed)
+        self.source = source
         """The rows, as SQL: with levels of a consent register, if there is one."""
         self._spec: Spec | None = None
         # Levels as they stand in the table (the first of them), and in millionths.
