@@ -494,6 +494,7 @@ def test_an_empty_database_becomes_a_ledger_of_this_version(tmp_path):
 
 def test_a_ledger_of_version_1_opens_and_goes_on(v1):
     ledger = Ledger(v1, create=False)
+    assert schema(v1)[1] == str(NOW) > "1"
     verdict = ledger.verify()
     assert (verdict.problems, verdict.sealed, verdict.open) == ((), True, 1)
     remaining = ledger.remaining(newer())
@@ -527,23 +528,27 @@ MORE = (
 )
 
 
+RELEASED = store.MIGRATIONS
+NOW = len(RELEASED)
+
+
 def migrations(monkeypatch, *more):
     for module in (store, opening):
-        monkeypatch.setattr(module, "MIGRATIONS", store.MIGRATIONS[:1] + more)
+        monkeypatch.setattr(module, "MIGRATIONS", RELEASED + more)
 
 
 def test_a_later_version_upgrades_it(v1, monkeypatch):
     before = Ledger(v1).accounts(), Ledger(v1).entries()
     migrations(monkeypatch, MORE, ("CREATE TABLE accord_even_more (x {blob})",))
     ledger = Ledger(v1)
-    assert schema(v1)[1] == "3" and "note" in schema(v1)[0]
+    assert schema(v1)[1] == str(NOW + 2) and "note" in schema(v1)[0]
     assert (ledger.accounts(), ledger.entries()) == before
     assert ledger.verify().problems == ()
     newer().release(accord.plan(ledger.remaining(newer()), MEAN, "minimum", 0.1), ledger=ledger)
     assert Ledger(v1).verify().problems == ()
     migrations(monkeypatch)
     with pytest.raises(
-        LedgerError, match=r"is of version 3, and this accord knows 1\. Install a newer accord"
+        LedgerError, match=rf"is of version {NOW + 2}, and this accord knows {NOW}\. Install a newer accord"
     ):
         Ledger(v1)
 
@@ -556,12 +561,12 @@ def test_an_upgrade_that_fails_half_way_leaves_it_as_it_was(fault, v1, monkeypat
         with pytest.raises(LedgerError, match="cannot use the ledger"):
             Ledger(v1)
     ledger = Ledger(v1)
-    assert (ledger.accounts(), ledger.entries(), schema(v1)) == before and schema(v1)[1] == "1"
+    assert (ledger.accounts(), ledger.entries(), schema(v1)) == before and schema(v1)[1] == str(NOW)
     assert ledger.verify().problems == ()
     newer().release(accord.plan(ledger.remaining(newer()), MEAN, "minimum", 0.1), ledger=ledger)
     with pytest.MonkeyPatch.context() as patch:
         migrations(patch, MORE)
-        assert Ledger(v1).verify().problems == () and schema(v1)[1] == "2"
+        assert Ledger(v1).verify().problems == () and schema(v1)[1] == str(NOW + 1)
 
 
 @pytest.mark.postgres
@@ -577,7 +582,7 @@ def test_versions_in_postgres(postgres_url, monkeypatch):
     again = Ledger(postgres_url, KEY)
     assert (again.accounts(), again.entries(), again.export()) == before
     with again.books.store.read() as db:
-        assert db.version() == 1
+        assert db.version() == NOW
         assert db.rows(
             "SELECT COUNT(*) FROM pg_tables WHERE tablename IN ('accord_more', 'accord_other')"
         ) == [(0,)]
@@ -585,7 +590,7 @@ def test_versions_in_postgres(postgres_url, monkeypatch):
     migrations(monkeypatch, MORE)
     assert Ledger(postgres_url, KEY).verify().problems == ()
     with again.books.store.read() as db:
-        assert db.version() == 2
+        assert db.version() == NOW + 1
         assert db.rows("SELECT COUNT(*) FROM pg_tables WHERE tablename = 'accord_more'") == [(1,)]
 
 

@@ -29,7 +29,20 @@ from accord.ledger.chain import (
     read_level_text,
     saturating_add,
 )
-from accord.ledger.cohorts import NO_COHORTS, NONE, Assignment, Moves, assign, factorize, remaining_of, union
+from accord.ledger.cohorts import (
+    FORGOTTEN,
+    KEPT,
+    LEFT,
+    NO_COHORTS,
+    NONE,
+    Assignment,
+    Leaving,
+    Moves,
+    assign,
+    factorize,
+    remaining_of,
+    union,
+)
 
 NOBODY = np.zeros(0, dtype=np.int64)
 LEVELS = [0, 1, 3, 300_000, MICRO, PUBLIC]
@@ -56,9 +69,15 @@ class Cohort:
     def allowed(self):
         return max(self.level, self.spent)
 
-    def moved(self, table, level):
-        others = tuple(entry for entry in self.levels if entry[0] != table)
-        return Cohort(self.spent, others if level is None else tuple(sorted((*others, (table, level)))))
+    def moved(self, table, level, keeps):
+        levels = dict(self.levels)
+        here = levels.pop(table, levels.pop(LEFT + table, None))
+        levels.pop(LEFT + table, None)
+        if level is not None:
+            levels[table] = level
+        elif keeps and here is not None:
+            levels[LEFT + table] = here
+        return Cohort(self.spent, tuple(sorted(levels.items())))
 
 
 def objects(cohorts):
@@ -74,7 +93,7 @@ def objects(cohorts):
     return accounts
 
 
-def registered_by_hand(cohorts, of, table, members):
+def registered_by_hand(cohorts, of, table, members, keeps=False):
     """`assign`, person by person: numbers of cohorts, moves and accounts."""
     cohorts, of, moves = dict(cohorts), dict(of), Counter()
     numbers, everyone = {cohort: number for number, cohort in cohorts.items()}, of.keys() | members.keys()
@@ -83,7 +102,7 @@ def registered_by_hand(cohorts, of, table, members):
     for source, level in sorted(
         set(pair_of.values()), key=lambda pair: [NONE if x is None else x for x in pair]
     ):
-        cohort = (Cohort(0, ()) if source is None else cohorts[source]).moved(table, level)
+        cohort = (Cohort(0, ()) if source is None else cohorts[source]).moved(table, level, keeps)
         if cohort not in numbers:
             numbers[cohort] = unused = unused + 1
             cohorts[numbers[cohort]] = cohort
@@ -95,12 +114,11 @@ def registered_by_hand(cohorts, of, table, members):
     return {n: c if n in inhabited else Cohort(c.spent, ()) for n, c in cohorts.items()}, now, moves
 
 
-def register(before, table, members):
+def register(before, table, members, leaving=FORGOTTEN):
     """`assign` for a dictionary of hashes and levels."""
     hashes = sorted(members)
-    return assign(
-        before.hashes, before.cohort_of, before.cohorts, table, ints(hashes), ints(members[h] for h in hashes)
-    )  # fmt: skip
+    levels = ints(members[h] for h in hashes)
+    return assign(before.hashes, before.cohort_of, before.cohorts, table, ints(hashes), levels, leaving)
 
 
 def counted(moves):
@@ -201,8 +219,8 @@ steps = st.lists(
 )
 
 
-@given(steps)
-def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
+@given(steps, st.booleans())
+def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history, keeps):
     """Against a dictionary of people: registrations and charges in any order; and replaying the chain gives the same accounts."""
     assignment, spent, levels, entries, hand, of = EMPTY, {}, {}, [], {}, {}
     for kind, table, change in history:
@@ -225,13 +243,18 @@ def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
             entries.append(next_entry(entries[-1] if entries else None, "reserve", content, SEAL))
             continue
         before = assignment
-        assignment = register(before, table, change)
-        hand, of, moves = registered_by_hand(hand, of, table, change)
+        assignment = register(before, table, change, KEPT if keeps else FORGOTTEN)
+        hand, of, moves = registered_by_hand(hand, of, table, change, keeps)
         assert objects(assignment.cohorts) == hand and counted(assignment.moves) == moves
         assert dict(zip(assignment.hashes.tolist(), assignment.cohort_of.tolist(), strict=True)) == of
         for person in [*levels, *change]:
-            levels[person] = {t: x for t, x in levels.get(person, {}).items() if t != table}
-            levels[person] |= {table: change[person]} if person in change else {}
+            before = levels.get(person, {})
+            last = {t: x for t, x in before.items() if t in (table, LEFT + table)}
+            levels[person] = {t: x for t, x in before.items() if t not in last}
+            if person in change:
+                levels[person][table] = change[person]
+            elif keeps and last:
+                levels[person][LEFT + table] = min(last.values())
         spent = dict.fromkeys(levels, 0) | spent
 
         # everyone who was ever there, each with the account that a dictionary would have
@@ -248,6 +271,7 @@ def test_everyone_is_in_the_cohort_of_their_own_levels_and_spendings(history):
             "people": len(change),
             "moves": list_text("moves", assignment.moves.columns),
         }
+        content |= {"leaving": "kept"} if keeps else {}
         entries.append(next_entry(entries[-1] if entries else None, "register", content, SEAL))
     replay = Replay().run(entries, SEAL)
     assert replay.problems == [] and replay.entries == len(entries)
@@ -305,6 +329,28 @@ def test_an_empty_table_and_a_table_that_everyone_leaves():
     emptied = register(register(EMPTY, 1, {5: MICRO, 3: 0}), 1, {})
     assert emptied.hashes.tolist() == [3, 5]
     assert {objects(emptied.cohorts)[n] for n in emptied.cohort_of.tolist()} == {Cohort(0, ())}
+
+
+def test_who_leaves_a_table_keeps_its_level_until_they_come_back():
+    both = register(register(EMPTY, 1, {5: 100_000}, KEPT), 2, {5: MICRO}, KEPT)
+    gone = register(both, 1, {}, KEPT)
+    for left in (gone, register(gone, 1, {}, KEPT), register(gone, 2, {5: MICRO, 6: MICRO}, KEPT)):
+        (number,) = left.cohort_of[left.hashes == 5].tolist()
+        assert objects(left.cohorts)[number] == Cohort(0, ((2, MICRO), (LEFT + 1, 100_000)))
+        assert objects(left.cohorts)[number].level == 100_000
+    back = register(gone, 1, {5: 300_000}, KEPT)
+    assert objects(back.cohorts)[back.cohort_of[0]] == Cohort(0, ((1, 300_000), (2, MICRO)))
+
+
+def test_who_leaves_a_public_group_keeps_the_level_that_they_have_in_its_table():
+    group = Leaving(True, parent=1)
+    one = register(register(EMPTY, 1, {5: MICRO}, KEPT), 2, {5: MICRO, 6: 3}, group)
+    left = register(one, 2, {}, group)
+    of = dict(zip(left.hashes.tolist(), left.cohort_of.tolist(), strict=True))
+    assert objects(left.cohorts)[of[5]] == Cohort(0, ((1, MICRO),))
+    assert objects(left.cohorts)[of[6]] == Cohort(0, ((LEFT + 2, 3),)), (
+        "who is not in the table is no exception"
+    )
 
 
 def test_swapped_levels_are_swapped_cohorts():
@@ -402,6 +448,14 @@ def test_an_honest_chain_has_no_problems():
         "unknown kind": (chained(TWO, ("refund", {})), "entry 2 is of an unknown kind 'refund'"),
         "people vanish": (chained(TWO, registered([[1, "1", 1, 1]])), "entry 2 loses people"),
         "people come from nowhere": (chained(TWO, registered([[1, "1", 1, 3]])), "entry 2 loses people"),
+        "a strange rule": (
+            chained(TWO, ("register", registered([[1, "1", 1, 2]])[1] | {"leaving": "raised"})),
+            "entry 2 cannot be read (ValueError)",
+        ),
+        "a strange parent": (
+            chained(TWO, ("register", registered([[1, "1", 1, 2]])[1] | {"leaving": "kept", "group_of": "1"})),
+            "entry 2 cannot be read (ValueError)",
+        ),
         "a debt is forgotten": (
             chained(TWO, HALF, registered([[1, "1", 1, 2], [None, "1", 1, 1]])),
             "entry 3 puts people with different accounts into cohort 1",

@@ -27,6 +27,7 @@ from accord.ledger import Ledger
 from accord.people.reader import TableReader
 
 KEY = "a key that only tests use"
+AGREED = {"raise_levels": True, "actor": "a test", "purpose": "they agreed"}
 ROOMS = ("ledger", "release")
 QUERY = accord.mean("value", bounds=(0, 10))
 WORKLOAD = accord.workload([QUERY, accord.sum("other", bounds=(0, 10))])
@@ -282,7 +283,7 @@ def action(store, url, scenario, tables):
         return lambda: store.open(url)
     ledger = store.open(url)
     if scenario == "register":
-        return lambda: ledger.register(tables["new"], "people")
+        return lambda: ledger.register(tables["new"], "people", **AGREED)
     people, share = tables["old"], SHARES[scenario]
     if scenario == "simple":
         return lambda: people.release(QUERY, "minimum", share=share, ledger=ledger)
@@ -516,7 +517,7 @@ def kill_times(job):
     def register():
         while time.monotonic() < end:
             for version in crowds:
-                ledger.register(version, "crowd")
+                ledger.register(version, "crowd", **AGREED)
 
     def start(kind):
         pid = os.fork()

@@ -145,6 +145,7 @@ def hashed(person, secret=Key(KEY).secret):  # noqa: B008  the same for all
     return int(hashlib.sha256(f"{secret}{person}".encode()).hexdigest()[:16], 16) >> 1
 
 
+AGREED = {"raise_levels": True, "actor": "a test", "purpose": "they agreed"}
 names = st.sampled_from(["a", "bb", "ccc"])
 level_choices = st.sampled_from(
     [*sorted(LEVELS), *[0.3, 1.0, 1.0, 2.5, 2.5, inf] * 3]
@@ -184,6 +185,7 @@ class Histories(RuleBasedStateMachine):
         self.ledger = Ledger(self.url, KEY)
         self.spent = {}
         self.levels = {}
+        self.gone = {}
         self.wishes = {}
         self.tables = {}
         self.versions = {}
@@ -197,8 +199,9 @@ class Histories(RuleBasedStateMachine):
     # the model
 
     def level(self, person):
-        """The strictest wish counts everywhere."""
-        return min((levels[person] for levels in self.levels.values() if person in levels), default=0)
+        """The strictest wish counts everywhere, also that of tables which they left."""
+        tables = (*self.levels.values(), *self.gone.values())
+        return min((levels[person] for levels in tables if person in levels), default=0)
 
     def remaining(self, person):
         level = self.level(person)
@@ -235,13 +238,19 @@ class Histories(RuleBasedStateMachine):
         self.tables[name] = opened(name, table, spelling)
         if now not in self.levels.values():
             self._refused(self.tables[name])
-        registration = self.ledger.register(self.tables[name], name)
-        old = before or {}
-        both = now.keys() & old.keys()
+        old, gone = before or {}, self.gone.get(name, {})
+        last = gone | old
+        both = now.keys() & last.keys()
         counts = (
             len(now.keys() - old.keys()), len(old.keys() - now.keys()),
-            sum(now[p] < old[p] for p in both), sum(now[p] > old[p] for p in both),
+            sum(now[p] < last[p] for p in both), sum(now[p] > last[p] for p in both),
         )  # fmt: skip
+        if raised := counts[3]:
+            who = "1 person" if raised == 1 else f"{raised} people"
+            with pytest.raises(LedgerError, match=f"would give {who} a higher level"):
+                self.ledger.register(self.tables[name], name)
+        registration = self.ledger.register(self.tables[name], name, **(AGREED if raised else {}))
+        self.gone[name] = {p: e for p, e in last.items() if p not in now}
         if now != before:
             self.versions[name] = self.versions.get(name, 0) + 1
             self.kinds.append("register")
@@ -505,13 +514,15 @@ def test_who_leaves_and_comes_back_has_spent_what_they_had(ledger):
     for members in ({2: 1.0}, {}, {3: 1.0}):
         ledger.register(opened("a", members), "a")
     back = opened("a", {1: 1.0, 2: 2.5, 3: 1.0, 4: 0.3})
-    ledger.register(back, "a")
+    ledger.register(back, "a", **AGREED)
     assert left_in(ledger, back) == {250_000: 1, 1_750_000: 1, MICRO: 1, 300_000: 1}
     elsewhere = opened("bb", {1: 2.5})
     ledger.register(elsewhere, "b")
     assert left_in(ledger, elsewhere) == {250_000: 1}, "the strictest wish counts everywhere"
     ledger.register(opened("a", {2: 2.5}), "a")
-    assert left_in(ledger, elsewhere) == {1_750_000: 1}, "once it is withdrawn, the others count"
+    assert left_in(ledger, elsewhere) == {250_000: 1}, "also that of a table which they left"
+    ledger.register(opened("a", {1: 2.5, 2: 2.5}), "a", **AGREED)
+    assert left_in(ledger, elsewhere) == {1_750_000: 1}, "until they come back and agree to more"
 
 
 def test_a_registration_says_what_it_changed_and_that_it_changed_nothing(ledger):
@@ -537,7 +548,7 @@ def test_levels_go_down_and_up(ledger):
         (inf, PUBLIC),
         (2.5, 1_800_000),
     ):
-        ledger.register(table := opened("a", {1: level}), "a")
+        ledger.register(table := opened("a", {1: level}), "a", **AGREED)
         if level == 1.0 and not ledger.history():
             table.release(QUERIES["mean"], "minimum", 0.7, ledger=ledger)
         assert left_in(ledger, table) == {remaining: 1}

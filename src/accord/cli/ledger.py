@@ -10,7 +10,7 @@ import click
 import accord
 from accord.cli import parsing
 from accord.cli.group import main
-from accord.cli.options import json_option, level_options, plot_option
+from accord.cli.options import json_option, level_options, plot_option, signature, signature_options
 from accord.cli.printing import print_result, refuse_in, working
 
 
@@ -39,13 +39,18 @@ def init(url: str, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("source")
 @level_options
+@click.option("--raise", "raise_levels", is_flag=True, help="Let people have a higher level than they had.")
+@click.option("--agree", is_flag=True, help="Let levels come from another column, register or other tiers.")
+@signature_options
 @json_option
 def register(url: str, name: str, **options: Any) -> None:
-    """Make a table known under a NAME, or a new version of it: who is in it, and with which level."""
+    """Make a table known under a NAME, or a new version of it: who is in it, and with which level.
+    Levels are raised, or come from elsewhere than before, only with --raise or --agree, and --why."""
     refuse_in(options["as_json"])
     opened, people = accord.Ledger(url, create=False), parsing.table_of(options)
+    agreed = {name: options[name] for name in ("raise_levels", "agree")}
     with working("reading who is in the table"):
-        registration = opened.register(people, name)
+        registration = opened.register(people, name, **agreed, **signature(options))
     document = {"schema": 1, **vars(registration)}
     print_result(options["as_json"], lambda: document, lambda: _plain(str(registration)))
 

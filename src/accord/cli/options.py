@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,25 @@ OF_TABLES = (
     *("consent", "consent_user", "consent_csv", "valid_from", "as_of"),
 )
 """What these are called: a description has them all."""
+
+
+signature_options = options(
+    click.option("--actor", metavar="NAME", help="Who does it; it is booked [default: this user]."),
+    click.option("--why", "--purpose", "purpose", metavar="TEXT", help="Why, in a line; it is booked."),
+)
+
+
+def signature(given: dict[str, Any]) -> dict[str, Any]:
+    """Who does it, and why: the user of this process, unless somebody else is named."""
+    return {"actor": given["actor"] or _user(), "purpose": given["purpose"]}
+
+
+def _user() -> str | None:
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a process without a user that has a name
+        return None
+    return name if name.isprintable() else None
 
 
 def table_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,6 +9,7 @@ from accord.engines.engine import (
     absolute,
     can_be_opened_again,
     open_source,
+    source_label,
     tell,
     watched,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "can_be_opened_again",
     "csv_options",
     "open_source",
+    "source_label",
     "tell",
     "watched",
 ]

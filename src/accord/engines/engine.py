@@ -34,6 +34,8 @@ Columns: TypeAlias = Mapping[str, Kind]
 class Engine(Protocol):
     """An opened source."""
 
+    label: str
+    """What errors call it: without a password."""
     columns: dict[str, Kind]
     """What each column of the user's holds."""
     dialect: Dialect
@@ -206,3 +208,18 @@ def absolute(source: Any) -> Any:
         return [absolute(path) for path in source]
     is_path = isinstance(source, Path) or (isinstance(source, str) and "://" not in source)
     return os.path.abspath(source) if is_path else source  # noqa: PTH100  any text, also a pattern
+
+
+def source_label(source: Any, opened: Engine) -> str:
+    """What a source is called in documents: its path as it is found from any folder, or what errors call it.
+
+    Never an address: it may have a password in it.
+    """
+    if not are_paths(source) or any("://" in str(path) for path in _listed(source)):
+        return opened.label
+    first, *others = (str(absolute(path)) for path in _listed(source))
+    return repr(first) + (f" and {len(others)} more" if others else "")
+
+
+def _listed(source: Any) -> list[Any]:
+    return list(source) if isinstance(source, list | tuple) else [source]

@@ -4,6 +4,8 @@
     opening.py      open a ledger, or make a new one with its key
     books.py        Books: a ledger's store, key and head; transactions that miss no entry
     registering.py  make a table known, or a new version of it; its public groups
+    policies.py     where a table's levels come from, and whether a new version says otherwise
+    signing.py      who asked for something, and why
     recognising.py  which registered table a table is, and why it is none
     charging.py     reserve before anything is read, settle afterwards; what everyone has left
     history.py      how everyone stands and what was done, for reading and for other programs

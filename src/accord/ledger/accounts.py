@@ -18,7 +18,7 @@ import numpy as np
 
 from accord.budget import IntArray
 from accord.ledger.chain import Entry, Replay, saturating_add
-from accord.ledger.cohorts import Cohorts, Members, remaining_of
+from accord.ledger.cohorts import LEFT, Cohorts, Members, remaining_of
 from accord.ledger.store import Session
 from accord.ledger.validation import (
     COLUMNS,
@@ -123,7 +123,8 @@ class Accounts:
         """What contradicts itself here."""
         cohorts, members = self.cohorts, self.cohorts.members
         tables = np.array([row[0] for row in self.tables], dtype=np.int64)
-        if not np.isin(members.table, tables).all() or not np.isin(members.cohort, cohorts.id).all():
+        places = np.append(tables, LEFT + tables)
+        if not np.isin(members.table, places).all() or not np.isin(members.cohort, cohorts.id).all():
             return "levels are stored of a table or a cohort that does not exist"
         if (np.maximum(cohorts.spent, cohorts.level) > cohorts.allowed).any():
             return "somebody has spent more than they allow"

@@ -10,9 +10,10 @@ without either was interrupted; it is charged all the same. "restored": an older
 was done since is forgotten. The accounts follow from the entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
-is in which cohort; entries of accord before 0.3 do not hold the first. "charges" and "moves" have a row for
-each cohort, perhaps a million: they are read and written by column, and nothing here holds more than one
-entry's of them.
+is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
+"leaving": "kept" keeps the levels of people who leave the table; older ones do not hold it. "charges" and
+"moves" have a row for each cohort, perhaps a million: they are read and written by column, and nothing here
+holds more than one entry's of them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import numpy as np
 from accord import numerals
 from accord.budget import MICRO, PUBLIC, IntArray, distinct
 from accord.errors import LedgerError
-from accord.ledger.cohorts import NO_COHORTS, NONE, Cohorts, Moves, apply_moves
+from accord.ledger.cohorts import FORGOTTEN, NO_COHORTS, NONE, Cohorts, Leaving, Moves, apply_moves
 
 START = "0" * 64
 _LISTS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
@@ -181,6 +182,16 @@ def _column(values: Sequence[Any], read: Callable[[Any], int] | None, or_none: b
     return np.array(numbers, dtype=np.int64)
 
 
+def _leaving(content: dict[str, Any]) -> Leaving:
+    """What a registration does with the levels of people who leave."""
+    rule, parent = content.get("leaving"), content.get("group_of")
+    if rule is None:
+        return FORGOTTEN
+    if rule != "kept" or type(parent) not in (int, type(None)):
+        raise ValueError("an unknown rule for people who leave")
+    return Leaving(True, parent)
+
+
 class Replay:
     """The accounts, from the entries alone."""
 
@@ -259,7 +270,7 @@ class Replay:
         has_source = moves.source != NONE
         gone = np.zeros(self.cohorts.id.size, dtype=np.int64)
         np.add.at(gone, self.cohorts.positions(moves.source[has_source]), moves.people[has_source])
-        cohorts, mixed = apply_moves(self.cohorts, table, moves)
+        cohorts, mixed = apply_moves(self.cohorts, table, moves, _leaving(content))
         for target in mixed.tolist():
             self.problems.append(f"entry {seq} puts people with different accounts into cohort {target}")
         if not np.array_equal(gone, self.cohorts.people):

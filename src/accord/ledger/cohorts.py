@@ -3,7 +3,8 @@
 A release charges everyone of a level in a table alike, so people of one cohort stay alike; its cost is by
 cohort, not by person. When a table is registered, or a new version of it, each person goes from the cohort
 that they are in (none, if they are new) to the one that has the same spendings and their new levels. Nobody's
-spendings ever change by that, also not those of people who leave a table and come back.
+spendings ever change by that, also not those of people who leave a table and come back. The level with which
+somebody left a table goes on counting until they come back: leaving raises nothing.
 
 There may be as many cohorts as people, so that they are columns here, never objects.
 """
@@ -19,6 +20,8 @@ from accord.budget import PUBLIC, IntArray, distinct
 
 NONE = -1
 """In a column: no cohort, of people who are new; no level, of people who are not in a table."""
+LEFT = 2**47
+"""Added to the number of a table: where the levels stand with which people left it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,10 @@ class Cohorts:
 
     id: IntArray
     level: IntArray
-    """The lowest that they chose in any table: the strictest counts everywhere. 0: in no table any more."""
+    """The lowest that they chose in any table, also in those that they left: the strictest counts everywhere.
+
+    0: in no table any more, if they left when that was not kept.
+    """
     allowed: IntArray
     """The most that may ever have been spent.
 
@@ -116,6 +122,19 @@ class Moves:
         return self.source, self.level, self.target, self.people
 
 
+@dataclass(frozen=True)
+class Leaving:
+    """What becomes of the level of people who leave a table."""
+
+    is_kept: bool
+    """Whether it counts until they come back; not in entries of older versions."""
+    parent: int | None = None
+    """Of a public group, the table that it is of: who is known to that keeps their level there."""
+
+
+FORGOTTEN, KEPT = Leaving(False), Leaving(True)
+
+
 @dataclass(frozen=True, eq=False)
 class Assignment:
     """Who is in which cohort, after a registration."""
@@ -135,6 +154,7 @@ def assign(
     table: int,
     new_hashes: IntArray,
     new_levels: IntArray,
+    leaving: Leaving = FORGOTTEN,
 ) -> Assignment:
     """Everyone's cohort when a table has exactly these people with these levels.
 
@@ -143,6 +163,7 @@ def assign(
         cohorts: those so far.
         table: the table that is registered.
         new_hashes, new_levels: of everyone in it, ascending by hash.
+        leaving: what becomes of the level of people who were in it, and are not any more.
     """
     everyone = union(hashes, new_hashes)
     source = np.full(everyone.size, NONE, dtype=np.int64)
@@ -155,13 +176,16 @@ def assign(
     code += level_code
     pairs, move = factorize(code)
     source, level = sources[pairs // levels.size], levels[pairs % levels.size]
-    target = _targets(cohorts, table, source, level)
+    target = _targets(cohorts, table, source, level, leaving)
     moves = Moves(source, level, target, np.bincount(move, minlength=pairs.size))
-    return Assignment(everyone, target[move], moves, apply_moves(cohorts, table, moves)[0])
+    return Assignment(everyone, target[move], moves, apply_moves(cohorts, table, moves, leaving)[0])
 
 
 class Changes(NamedTuple):
-    """How many people joined a table, left it, lowered their level and raised it."""
+    """How many people joined a table, left it, lowered their level and raised it.
+
+    Who comes back has joined, and has lowered or raised the level with which they left.
+    """
 
     joined: int
     left: int
@@ -171,21 +195,42 @@ class Changes(NamedTuple):
 
 def changes(cohorts: Cohorts, moves: Moves, table: int) -> Changes:
     """What moves change about a table, from the cohorts before them."""
-    before = _at_source(cohorts, np.append(cohorts.levels_in(table), NONE), moves.source)
-    was, will = before != NONE, moves.level != NONE
-    stayed = was & will
-    kinds = (~was & will, was & ~will, stayed & (moves.level < before), stayed & (moves.level > before))
+    here = _at_source(cohorts, np.append(cohorts.levels_in(table), NONE), moves.source)
+    last = _at_source(cohorts, np.append(_last_levels(cohorts, table), NONE), moves.source)
+    was, will = here != NONE, moves.level != NONE
+    again = (last != NONE) & will
+    kinds = (~was & will, was & ~will, again & (moves.level < last), again & (moves.level > last))
     return Changes(*(int(moves.people[kind].sum()) for kind in kinds))
 
 
-def _targets(cohorts: Cohorts, table: int, source: IntArray, level: IntArray) -> IntArray:
+def _last_levels(cohorts: Cohorts, table: int) -> IntArray:
+    """Each cohort's level in a table, or the one with which it left; NONE of those who were never there."""
+    here = cohorts.levels_in(table)
+    return np.where(here != NONE, here, cohorts.levels_in(LEFT + table))
+
+
+def _kept_levels(
+    cohorts: Cohorts, table: int, source: IntArray, level: IntArray, leaving: Leaving
+) -> IntArray:
+    """The levels with which people left a table, after moves; NONE of those who are in it or never were."""
+    if not leaving.is_kept:
+        return np.full(source.size, NONE, dtype=np.int64)
+    last = _last_levels(cohorts, table)
+    if leaving.parent is not None:
+        last[_last_levels(cohorts, leaving.parent) != NONE] = NONE
+    return np.where(level == NONE, _at_source(cohorts, np.append(last, NONE), source), NONE)
+
+
+def _targets(cohorts: Cohorts, table: int, source: IntArray, level: IntArray, leaving: Leaving) -> IntArray:
     """The numbers of the cohorts with the accounts that people move to.
 
     It is the last that ever had such an account, or a new one.
     """
-    other = _other_accounts(cohorts, table)
-    levels, level_code = factorize(np.append(cohorts.levels_in(table), level))
-    account = np.append(other[:-1], _at_source(cohorts, other, source)) * levels.size + level_code
+    other, kept = _other_accounts(cohorts, table), _kept_levels(cohorts, table, source, level, leaving)
+    standings, standing = _pairs(
+        np.append(cohorts.levels_in(table), level), np.append(cohorts.levels_in(LEFT + table), kept)
+    )
+    account = np.append(other[:-1], _at_source(cohorts, other, source)) * standings + standing
     old, new = account[: cohorts.id.size], account[cohorts.id.size :]
     order = np.argsort(old, kind="stable")
     at = np.searchsorted(old[order], new, side="right") - 1  # the last of them
@@ -200,15 +245,17 @@ def _targets(cohorts: Cohorts, table: int, source: IntArray, level: IntArray) ->
     return target
 
 
-def apply_moves(cohorts: Cohorts, table: int, moves: Moves) -> tuple[Cohorts, IntArray]:
+def apply_moves(
+    cohorts: Cohorts, table: int, moves: Moves, leaving: Leaving = FORGOTTEN
+) -> tuple[Cohorts, IntArray]:
     """The cohorts after moves, and those into which people with different accounts were put.
 
     Raises:
         KeyError: people come from a cohort that does not exist.
     """
-    levels, level_code = factorize(moves.level)
-    other = _at_source(cohorts, _other_accounts(cohorts, table), moves.source)
-    account = other * max(1, levels.size) + level_code
+    kept = _kept_levels(cohorts, table, moves.source, moves.level, leaving)
+    standings, standing = _pairs(moves.level, kept)
+    account = _at_source(cohorts, _other_accounts(cohorts, table), moves.source) * standings + standing
     targets, first, which = np.unique(moves.target, return_index=True, return_inverse=True)
     mixed = moves.target[account != account[first][which]]
 
@@ -218,25 +265,28 @@ def apply_moves(cohorts: Cohorts, table: int, moves: Moves) -> tuple[Cohorts, In
     spent[old] = cohorts.spent
     spent[new] = _at_source(cohorts, np.append(cohorts.spent, 0), moves.source[first])
     np.add.at(people, new[which], moves.people)
-    members = _members_after(cohorts, table, targets, moves.source[first], moves.level[first])
+    here = {table: moves.level[first], LEFT + table: kept[first]}
+    members = _members_after(cohorts, table, targets, moves.source[first], here)
     lowest = lowest_level(numbers, members)
     return Cohorts(numbers, lowest, np.maximum(lowest, spent), spent, people, members), mixed
 
 
 def _members_after(
-    cohorts: Cohorts, table: int, targets: IntArray, source: IntArray, level: IntArray
+    cohorts: Cohorts, table: int, targets: IntArray, source: IntArray, here: dict[int, IntArray]
 ) -> Members:
-    """What people take with them: their levels in other tables, and the new one."""
+    """What people take with them: their levels in other tables, and the new one, or that which is kept."""
     tables, owner, levels = _elsewhere(cohorts, table)
     counts = np.append(np.bincount(owner, minlength=cohorts.id.size), 0)
     starts = np.append(0, np.cumsum(counts))[:-1]
     count, start = _at_source(cohorts, counts, source), _at_source(cohorts, starts, source)
     # rows start, start + 1, …, start + count − 1 of each
     rows = np.repeat(start - np.append(0, np.cumsum(count))[:-1], count) + np.arange(count.sum())
-    stays = level != NONE
-    all_tables = np.append(tables[rows], np.full(np.count_nonzero(stays), table))
-    all_cohorts = np.append(np.repeat(targets, count), targets[stays])
-    all_levels = np.append(levels[rows], level[stays])
+    all_tables, all_cohorts, all_levels = tables[rows], np.repeat(targets, count), levels[rows]
+    for number, level in here.items():
+        stands = level != NONE
+        all_tables = np.append(all_tables, np.full(np.count_nonzero(stands), number))
+        all_cohorts = np.append(all_cohorts, targets[stands])
+        all_levels = np.append(all_levels, level[stands])
     order = np.lexsort((all_cohorts, all_tables))
     return Members(all_tables[order], all_cohorts[order], all_levels[order])
 
@@ -253,8 +303,8 @@ def lowest_level(numbers: IntArray, members: Members) -> IntArray:
 def _elsewhere(cohorts: Cohorts, table: int) -> tuple[IntArray, IntArray, IntArray]:
     """Levels in other tables, by cohort and table: the table, the cohort's position, and the level."""
     members = cohorts.members
-    here = members.rows_of(table)
-    tables, cohort, levels = (np.delete(column, here) for column in members.columns)
+    is_elsewhere = (members.table != table) & (members.table != LEFT + table)
+    tables, cohort, levels = (column[is_elsewhere] for column in members.columns)
     owner = cohorts.positions(cohort)
     order = np.argsort(owner, kind="stable")
     return tables[order], owner[order], levels[order]
@@ -294,6 +344,14 @@ def factorize(values: IntArray) -> tuple[IntArray, IntArray]:
     """The distinct values, ascending, and where each value stands among them."""
     each = distinct(values)
     return each, np.searchsorted(each, values)
+
+
+def _pairs(one: IntArray, other: IntArray) -> tuple[int, IntArray]:
+    """How many different pairs two columns have at most, and a number below that for each row's."""
+    _, code = factorize(one)
+    others, other_code = factorize(other)
+    each, pair = factorize(code * max(1, others.size) + other_code)
+    return max(1, each.size), pair
 
 
 def union(one: IntArray, other: IntArray) -> IntArray:

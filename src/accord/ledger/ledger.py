@@ -18,7 +18,8 @@ from accord.ledger import backups, charging, history, registering, verifying
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
 from accord.ledger.opening import open_books
-from accord.ledger.registering import Registration
+from accord.ledger.registering import Agreement, Registration
+from accord.ledger.signing import Signature
 from accord.ledger.verifying import Verdict
 from accord.planning import Plan
 from accord.spec import Spec
@@ -61,17 +62,37 @@ class Ledger:
         """What the modules of `accord.ledger` work on; not for users."""
         self.label = self.books.label
 
-    def register(self, people: Table, name: str) -> Registration:
+    def register(
+        self,
+        people: Table,
+        name: str,
+        *,
+        raise_levels: bool = False,
+        agree: bool = False,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> Registration:
         """Make a table known, or a new version of it.
 
         Who is in it, and with which level, is thereby declared public. People keep what they have spent, also
         if they leave and come back; those who join have their full budget, unless another table knows them.
-        In several tables, the lowest level of a person counts for all.
+        In several tables, the lowest level of a person counts for all, also that of a table that they left.
+
+        Args:
+            people: the table.
+            name: what it is called in the ledger.
+            raise_levels: let people have a higher level in it than they last had. Needs `actor`, `purpose`.
+            agree: let levels come from elsewhere than before: another column, register or other tiers
+                (`Table.policy`). Needs `actor` and `purpose`.
+            actor: who registers it. It is booked.
+            purpose: why. It is booked.
 
         Raises:
-            LedgerError: the table has no `user=`, or another notion of neighbors than the ledger.
+            LedgerError: the table has no `user=`, or another notion of neighbors than the ledger; it would
+                raise somebody's level, or has another policy, and that was not agreed to. Nothing is written.
         """
-        return registering.register(self.books, people, name)
+        agreement = Agreement(raise_levels, agree, Signature(actor, purpose))
+        return registering.register(self.books, people, name, agreement)
 
     def remaining(self, people: Table) -> Spec:
         """What everyone in a table has left, as a Spec that a plan can start from.

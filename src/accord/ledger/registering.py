@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,10 @@ from accord.ledger.accounts import (
 )
 from accord.ledger.books import Books, key_check
 from accord.ledger.chain import list_text
-from accord.ledger.cohorts import Assignment, Changes, assign, changes, factorize
+from accord.ledger.cohorts import KEPT, Assignment, Changes, Leaving, assign, changes, factorize
+from accord.ledger.policies import policy_changes, refuse_other_policy, registered_policy
 from accord.ledger.recognising import recognised
+from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
 from accord.people import identity
 from accord.people.identity import Registrable
@@ -51,33 +54,63 @@ class Registration:
         )
 
 
-def register(books: Books, table: Registrable, name: str) -> Registration:
+@dataclass(frozen=True)
+class Agreement:
+    """What a registration may change of what is registered already, and in whose name."""
+
+    raises: bool = False
+    """Whether people may get a higher level in the table than they had in it."""
+    policy: bool = False
+    """Whether levels may come from elsewhere."""
+    signature: Signature = UNSIGNED
+    parent: int | None = None
+    """Of a public group, the registered table that it is of, whose levels are agreed already."""
+
+    def refuse_unsigned(self) -> None:
+        """Refuse to raise levels, or to change the policy, in nobody's name or without a reason."""
+        if self.raises:
+            self.signature.refuse_incomplete("raising levels")
+        if self.policy:
+            self.signature.refuse_incomplete("another policy")
+
+
+def register(books: Books, table: Registrable, name: str, agreement: Agreement | None = None) -> Registration:
     """Make a table known, or a new version of it: see `Ledger.register`."""
+    agreement = agreement or Agreement()
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise LedgerError("a table is registered under a name, such as 'people'.")
     if not isinstance(table, Registrable):
         raise LedgerError(f"a ledger registers tables of accord.table, not {type(table).__name__}.")
+    agreement.refuse_unsigned()
     hashes, levels = _people(table, books.secret)
     fingerprint = identity.fingerprint(*_totals(hashes, levels))
     with books.writing() as db:
         before = checked_accounts(db)
         agree_on_neighbors(db, before, table.neighbors)
         last = {row.name: row for row in before.tables}.get(name)
-        if last is not None and last.fingerprint == fingerprint:
+        number, version = _next_version(before, last, fingerprint)
+        policy, policy_changed = _agreed_policy(db, table, name, last, agreement)
+        if last is not None and last.fingerprint == fingerprint and not policy_changed:
             return Registration(name, last.version, hashes.size, 0, 0, 0, 0)
-        number, version = _next_version(before, last)
         tiers = json.dumps({tier: level_text(level) for tier, level in table.spec().tiers.items()})
         row = TableRow(number, name, version, fingerprint, hashes.size, tiers)
-        assignment = assign(*read_everyone(db, before), before.cohorts, number, hashes, levels)
+        leaving = KEPT if agreement.parent is None else Leaving(True, agreement.parent)
+        assignment = assign(*read_everyone(db, before), before.cohorts, number, hashes, levels, leaving)
         changed = changes(before.cohorts, assignment.moves, number)
-        _write(books, db, before, row, table.neighbors, assignment, changed)
+        if changed.raised and agreement.parent is None and not agreement.raises:
+            raise LedgerError(_raised_text(name, changed.raised))
+        about: dict[str, Any] = {**agreement.signature.booked, "policy": policy, "leaving": "kept"}
+        if agreement.parent is not None:
+            about["group_of"] = agreement.parent
+        _write(books, db, before, row, table.neighbors, assignment, changed, about)
     return Registration(name, version, hashes.size, *changed)
 
 
 def register_groups(books: Books, table: Registrable, groups: Mapping[str, Registrable]) -> None:
     """Make the public groups of a registered table known under their names.
 
-    They are tables, too, so that their people can be charged by themselves.
+    They are tables, too, so that their people can be charged by themselves. Their levels are those of the
+    table, which were agreed when it was registered.
     """
     secret = books.secret
     registered, _ = recognised(books, table)
@@ -85,7 +118,34 @@ def register_groups(books: Books, table: Registrable, groups: Mapping[str, Regis
         fingerprints = {row.fingerprint for row in checked_accounts(db).tables}
     for name, group in groups.items():
         if group.identity.fingerprint(secret) not in fingerprints:
-            register(books, group, f"{registered.name}: {name}")
+            register(books, group, f"{registered.name}: {name}", Agreement(parent=registered.id))
+
+
+def _agreed_policy(
+    db: Session, table: Registrable, name: str, last: TableRow | None, agreement: Agreement
+) -> tuple[dict[str, Any] | None, bool]:
+    """The policy to be booked, and whether it is another than the one that is; refused unless agreed to."""
+    if agreement.parent is not None:
+        return None, False
+    now = table.policy
+    before = None if last is None else registered_policy(db, last.id)
+    if before is None:
+        return now, True
+    changed = policy_changes(before, now)
+    if not agreement.policy:
+        refuse_other_policy(name, changed)
+    return now, bool(changed)
+
+
+def _raised_text(name: str, raised: int) -> str:
+    """How many people would get a higher level, the rule, and what to do. Levels are public."""
+    return (
+        f"this version of {name!r} would give {raised:,} {'person' if raised == 1 else 'people'} a higher "
+        "level than they last had in it. A level is a promise, and is not raised by a file: an older one may "
+        "have been put back. Register the newest levels; or, if these people agreed, raise_levels=True with "
+        "actor= and purpose= (on the command line --raise --why TEXT), which is booked. Nothing was "
+        "registered."
+    )
 
 
 def agree_on_neighbors(db: Session, accounts: Accounts, neighbors: str) -> None:
@@ -113,10 +173,13 @@ def _people(table: Registrable, secret: str) -> tuple[IntArray, IntArray]:
     return hashes, levels
 
 
-def _next_version(accounts: Accounts, last: TableRow | None) -> tuple[int, int]:
-    """The number and the version of a table that is registered; `last`: its last version, if there is one."""
+def _next_version(accounts: Accounts, last: TableRow | None, fingerprint: str) -> tuple[int, int]:
+    """The number and the version of a table that is registered; `last`: its last version, if there is one.
+
+    The same people with the same levels are no new version.
+    """
     if last is not None:
-        return last.id, last.version + 1
+        return last.id, last.version + (last.fingerprint != fingerprint)
     return max((row.id for row in accounts.tables), default=0) + 1, 1
 
 
@@ -128,8 +191,9 @@ def _write(
     neighbors: str,
     assignment: Assignment,
     changed: Changes,
+    about: dict[str, Any],
 ) -> None:
-    """Store the table, everyone's cohort and the cohorts; book it."""
+    """Store the table, everyone's cohort and the cohorts; book it, with what there is to say about it."""
     digest = write_everyone(db, assignment.hashes, assignment.cohort_of)
     db.run("DELETE FROM accord_table WHERE id = ?", row.id)
     db.run(
@@ -154,6 +218,7 @@ def _write(
             "key": key_check(db),
             "people": row.people,
             **changed._asdict(),
+            **about,
             "digest": digest,
             "moves": list_text("moves", assignment.moves.columns),
             "accounts": after.digest(digest),

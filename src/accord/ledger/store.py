@@ -38,6 +38,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE accord_entry (seq BIGINT PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
         "body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, seal TEXT NOT NULL)",
     ),
+    # nothing changes but what `accord_member` and the entries may hold: older versions must not go on here
+    (),
 )
 """The n-th brings a ledger from version n − 1 to n. A migration that has been released is never changed."""
 

@@ -141,6 +141,14 @@ def newest_registration(db: Session) -> Entry | None:
     return _first(db, "WHERE kind = 'register' ORDER BY seq DESC LIMIT 1")
 
 
+def registrations(db: Session) -> Iterator[Entry]:
+    """All entries that registered a table, newest first, one after the other."""
+    before = _NUMBER.most + 1
+    while entry := _first(db, "WHERE kind = 'register' AND seq < ? ORDER BY seq DESC LIMIT 1", before):
+        before = entry.seq
+        yield entry
+
+
 def _first(db: Session, rest: str, *values: Any) -> Entry | None:
     for row in select(db, "accord_entry", rest, *values):
         entry = Entry(*row)

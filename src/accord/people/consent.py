@@ -24,7 +24,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accord.budget import level_text
-from accord.engines import CSV, Engine, register_sql, shapes
+from accord.engines import CSV, Engine, register_sql, shapes, source_label
 from accord.engines.engine import Columns
 from accord.engines.sql_names import ENTRY_FAULT, ENTRY_LEVEL
 from accord.errors import SourceError, SpecError, did_you_mean
@@ -48,6 +48,8 @@ class Consent:
     """The moment at which entries count; None: they have no dates."""
     note: str
     """What must be taken for granted, in a sentence."""
+    origin: Mapping[str, str | None]
+    """Which register it is, and its columns of people and of dates, without a password."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Register:
                 raise SourceError(
                     f"the consent register has no column {column!r}: {did_you_mean(column, register.columns)}"
                 )
-        moment, as_of = self._moment(register)
+        dates = self._dates(register)
+        moment, as_of = self._moment(register, dates)
         levels = levels_of(register.dialect, register.columns, epsilon, tiers, default)
         _refuse_faults(register, who, moment)
         by_name = _are_named(engine, user, register, who)
@@ -104,13 +107,17 @@ class Register:
         when = "" if as_of is None else f" as of {as_of}"
         read = RegisteredLevels(engine.dialect, levels.tiers, levels.default, when, not people_are_public)
         roster = None if people_are_public else _everyone(engine, entries, read)
-        return Consent(source, read, roster, as_of, _note(read, epsilon, engine.columns))
+        origin = {"source": source_label(self.source, register), "user": who, "valid_from": dates}
+        return Consent(source, read, roster, as_of, _note(read, epsilon, engine.columns), origin)
 
-    def _moment(self, register: Engine) -> tuple[str | None, datetime | None]:
+    def _dates(self, register: Engine) -> str | None:
+        """The column of dates, named or by its usual name; None: there is none."""
+        if self.valid_from is None and VALID_FROM in register.columns:
+            return VALID_FROM
+        return self.valid_from
+
+    def _moment(self, register: Engine, column: str | None) -> tuple[str | None, datetime | None]:
         """Since when an entry is valid, as SQL, and the moment that counts; nothing without dates."""
-        column = self.valid_from
-        if column is None and VALID_FROM in register.columns:
-            column = VALID_FROM
         if column is None:
             if self.as_of is not None:
                 raise SourceError(

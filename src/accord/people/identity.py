@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -46,6 +46,11 @@ class Registrable(Protocol):
     @property
     def lends(self) -> bool:
         """Whether people can be told apart by more than their level."""
+        ...
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """Where the levels come from, as plain data of public things."""
         ...
 
     def spec(self) -> Spec:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from accord import planning, relation
+from accord.budget import level_text
 from accord.engines import Engine, Kind, absolute, can_be_opened_again
 from accord.errors import PlanError, QueryError, SourceError
 from accord.people.consent import Consent
@@ -100,6 +101,24 @@ class Table:
     def as_of(self) -> datetime | None:
         """At which moment the entries of the consent register count; None: there are none with dates."""
         return None if self._consent is None else self._consent.as_of
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """Where everyone's level comes from, as plain data: columns, tiers, the consent register.
+
+        All of it is public, and nothing of it is an address with a password.
+        """
+        levels, consent = self.reader.levels, self._consent
+        tiers = {} if levels.tiers is None else levels.tiers
+        return {
+            "user": self.user,
+            "levels": self._levels_named,
+            "tiers": {name: level_text(level) for name, level in tiers.items()},
+            "default": None if levels.default is None else level_text(levels.default),
+            "neighbors": self.neighbors,
+            "register": None if consent is None else dict(consent.origin),
+            "as_of": None if self.as_of is None else self.as_of.isoformat(),
+        }
 
     @property
     def lends(self) -> bool:
