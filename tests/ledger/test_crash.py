@@ -47,6 +47,7 @@ SHARES = {"simple": 0.1, "remaining": 0.2, "workload": 0.3}
 PHASES = {
     "create": ("nothing", "created"),
     "register": ("old", "new"),
+    "withdraw": ("there", "withdrawn"),
     **dict.fromkeys(SHARES, ("before", "charged", "booked")),
 }
 FEW, MORE = (200, 12), {"sqlite": (24, 4), "postgres": (80, 14)}
@@ -284,6 +285,8 @@ def action(store, url, scenario, tables):
     ledger = store.open(url)
     if scenario == "register":
         return lambda: ledger.register(tables["new"], "people", **AGREED)
+    if scenario == "withdraw":
+        return lambda: ledger.withdraw(6, 7)
     people, share = tables["old"], SHARES[scenario]
     if scenario == "simple":
         return lambda: people.release(QUERY, "minimum", share=share, ledger=ledger)
@@ -352,7 +355,8 @@ def phase(ledger, scenario, kinds):
     """How far the action has come, by the entries alone."""
     if scenario == "create":
         return "created" if ledger is not None else "nothing"
-    steps = [(), ("register",)] if scenario == "register" else [(), ("reserve",), ("reserve", "release")]
+    changing = scenario in ("register", "withdraw")
+    steps = [(), (scenario,)] if changing else [(), ("reserve",), ("reserve", "release")]
     return PHASES[scenario][steps.index(kinds)] if kinds in steps else f"unknown: {kinds}"
 
 

@@ -74,7 +74,7 @@ class Life:
         self.settled = self.files(path)
         assert "accord.db-wal" in self.journaled and "accord.db-wal" not in self.settled | self.older
         assert self.journaled["accord.db"] == self.older["accord.db"]
-        self.reservation = Reservation(9, None, "", ledger.entries()[8].hash)
+        self.reservation = Reservation(9, None, "", ledger.entries()[8].hash, 1)
         self.secrets = [self.settled["accord.db.key"].decode().strip(), ledger.books.secret]
 
     def files(self, path):

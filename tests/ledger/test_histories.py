@@ -186,6 +186,7 @@ class Histories(RuleBasedStateMachine):
         self.spent = {}
         self.levels = {}
         self.gone = {}
+        self.withdrawn = set()
         self.wishes = {}
         self.tables = {}
         self.versions = {}
@@ -199,7 +200,9 @@ class Histories(RuleBasedStateMachine):
     # the model
 
     def level(self, person):
-        """The strictest wish counts everywhere, also that of tables which they left."""
+        """The strictest wish counts everywhere, also that of tables which they left; who has withdrawn has none."""
+        if person in self.withdrawn:
+            return 0
         tables = (*self.levels.values(), *self.gone.values())
         return min((levels[person] for levels in tables if person in levels), default=0)
 
@@ -271,6 +274,25 @@ class Histories(RuleBasedStateMachine):
         ):
             with pytest.raises(LedgerError, match=r"not registered|not as it was registered"):
                 refused()
+
+    # withdrawals
+
+    @precondition(lambda self: self.spent)
+    @rule(which=st.sets(st.integers(0, 9), min_size=1, max_size=2), spelling=spellings, back=st.booleans())
+    def withdraw(self, which, spelling, back):
+        """Or readmit."""
+        among = sorted(self.withdrawn if back and self.withdrawn else self.spent)
+        people = {among[k % len(among)] for k in which}
+        ids = spelled(sorted(people), spelling)
+        if back and self.withdrawn:
+            self.ledger.readmit(*ids, actor="a test", purpose="they came back")
+            self.withdrawn -= people
+            self.kinds.append("readmit")
+            return
+        done = self.ledger.withdraw(*ids)
+        assert done.people == len(people - self.withdrawn)
+        self.kinds += ["withdraw"] * (not people <= self.withdrawn)
+        self.withdrawn |= people
 
     # releases
 

@@ -57,6 +57,35 @@ def register(url: str, name: str, **options: Any) -> None:
 
 @ledger.command()
 @click.argument("url")
+@click.argument("ids", metavar="ID…", nargs=-1, required=True)
+@signature_options
+@json_option
+def withdraw(url: str, ids: tuple[str, ...], **options: Any) -> None:
+    """Leave nothing to people in any table, at once and whatever later versions say: all of them or none."""
+    _change(url, "withdraw", ids, options)
+
+
+@ledger.command()
+@click.argument("url")
+@click.argument("ids", metavar="ID…", nargs=-1, required=True)
+@signature_options
+@json_option
+def readmit(url: str, ids: tuple[str, ...], **options: Any) -> None:
+    """Take withdrawals back: people have their tables' level, less what they had spent. Needs --why."""
+    _change(url, "readmit", ids, options)
+
+
+def _change(url: str, kind: str, ids: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Withdraw or readmit people."""
+    refuse_in(options["as_json"])
+    opened = accord.Ledger(url, create=False)
+    call = opened.withdraw if kind == "withdraw" else opened.readmit
+    done = call(*ids, **signature(options))
+    print_result(options["as_json"], lambda: {"schema": 1, **vars(done)}, lambda: _plain(str(done)))
+
+
+@ledger.command()
+@click.argument("url")
 @plot_option("the budgets")
 @json_option
 def show(url: str, plot: Path | None, as_json: bool) -> None:

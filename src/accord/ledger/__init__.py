@@ -7,6 +7,7 @@
     policies.py     where a table's levels come from, and whether a new version says otherwise
     signing.py      who asked for something, and why
     recognising.py  which registered table a table is, and why it is none
+    withdrawing.py  leave nothing to people in any table, until they are readmitted
     charging.py     reserve before anything is read, settle afterwards; what everyone has left
     history.py      how everyone stands and what was done, for reading and for other programs
     verifying.py    what is wrong with a ledger
@@ -31,5 +32,6 @@ The jobs work on `Books`, which a Ledger has as `ledger.books`. What they know o
 
 from accord.ledger.ledger import Ledger
 from accord.ledger.registering import Registration
+from accord.ledger.withdrawing import Withdrawal
 
-__all__ = ["Ledger", "Registration"]
+__all__ = ["Ledger", "Registration", "Withdrawal"]

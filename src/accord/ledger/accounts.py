@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accord.budget import IntArray
 from accord.ledger.chain import Entry, Replay, saturating_add
-from accord.ledger.cohorts import LEFT, Cohorts, Members, remaining_of
+from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, Members, remaining_of
 from accord.ledger.store import Session
 from accord.ledger.validation import (
     COLUMNS,
@@ -51,6 +52,8 @@ class CohortsOfTable:
     allowed: IntArray
     spent: IntArray
     people: IntArray
+    withdrew: NDArray[np.bool_]
+    """Whether they have withdrawn from the ledger."""
 
     @property
     def remaining(self) -> IntArray:
@@ -101,7 +104,9 @@ class Accounts:
         order = np.argsort(chosen, kind="stable")
         at = self.cohorts.positions(cohort[order])
         number, *columns = self.cohorts.columns
-        return CohortsOfTable(number[at], chosen[order], *(column[at] for column in columns))
+        level, allowed, spent, people = (column[at] for column in columns)
+        withdrew = np.isin(number[at], members.cohort[members.rows_of(WITHDRAWN)])
+        return CohortsOfTable(number[at], chosen[order], level, allowed, spent, people, withdrew)
 
     def charged(self, numbers: IntArray, charges: IntArray) -> Accounts:
         """After cohorts were charged."""
@@ -123,7 +128,7 @@ class Accounts:
         """What contradicts itself here."""
         cohorts, members = self.cohorts, self.cohorts.members
         tables = np.array([row[0] for row in self.tables], dtype=np.int64)
-        places = np.append(tables, LEFT + tables)
+        places = np.concatenate((tables, LEFT + tables, [WITHDRAWN]))
         if not np.isin(members.table, places).all() or not np.isin(members.cohort, cohorts.id).all():
             return "levels are stored of a table or a cohort that does not exist"
         if (np.maximum(cohorts.spent, cohorts.level) > cohorts.allowed).any():

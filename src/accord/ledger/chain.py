@@ -6,8 +6,8 @@
 
 The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table,
 "reserve" charges, and what came of a reservation: "release" with its receipts, or "failed". A reservation
-without either was interrupted; it is charged all the same. "restored": an older copy was accepted, and what
-was done since is forgotten. The accounts follow from the entries: `Replay`.
+without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "restored": an
+older copy was accepted, and what was done since is forgotten. The accounts follow from the entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
 is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
@@ -30,7 +30,16 @@ import numpy as np
 from accord import numerals
 from accord.budget import MICRO, PUBLIC, IntArray, distinct
 from accord.errors import LedgerError
-from accord.ledger.cohorts import FORGOTTEN, NO_COHORTS, NONE, Cohorts, Leaving, Moves, apply_moves
+from accord.ledger.cohorts import (
+    FORGOTTEN,
+    NO_COHORTS,
+    NONE,
+    WITHDRAWN,
+    Cohorts,
+    Leaving,
+    Moves,
+    apply_moves,
+)
 
 START = "0" * 64
 _LISTS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
@@ -243,6 +252,8 @@ class Replay:
                 if content["reserve"] not in self.open:
                     self.problems.append(f"entry {entry.seq} is about a reservation that is not open")
                 self.open.discard(content["reserve"])
+            case "withdraw" | "readmit":
+                self._withdraw(entry.seq, content)
             case "restored":
                 self.restored += 1
             case kind:
@@ -266,15 +277,7 @@ class Replay:
 
     def _register(self, seq: int, content: dict[str, Any]) -> None:
         table = int(content["id"])
-        moves = Moves(*list_columns("moves", content["moves"]))
-        has_source = moves.source != NONE
-        gone = np.zeros(self.cohorts.id.size, dtype=np.int64)
-        np.add.at(gone, self.cohorts.positions(moves.source[has_source]), moves.people[has_source])
-        cohorts, mixed = apply_moves(self.cohorts, table, moves, _leaving(content))
-        for target in mixed.tolist():
-            self.problems.append(f"entry {seq} puts people with different accounts into cohort {target}")
-        if not np.array_equal(gone, self.cohorts.people):
-            self.problems.append(f"entry {seq} loses people")
+        cohorts = self._moved(seq, table, Moves(*list_columns("moves", content["moves"])), _leaving(content))
         name, version, fingerprint, count, tiers, key, neighbors, digest = (
             content[field]
             for field in ("table", "version", "fingerprint", "people", "tiers", "key", "neighbors", "digest")
@@ -283,3 +286,22 @@ class Replay:
         self.cohorts = cohorts
         self.tables[table] = (name, version, fingerprint, count, tiers)
         self.meta, self.digest = (key, neighbors), digest
+
+    def _withdraw(self, seq: int, content: dict[str, Any]) -> None:
+        moves, digest = Moves(*list_columns("moves", content["moves"])), content["digest"]
+        if (moves.level > 0).any() or (moves.source == NONE).any():
+            raise ValueError("not a withdrawal of people who are known")
+        self.cohorts = self._moved(seq, WITHDRAWN, moves, FORGOTTEN)
+        self.digest = digest
+
+    def _moved(self, seq: int, table: int, moves: Moves, leaving: Leaving) -> Cohorts:
+        """The cohorts after moves that lose nobody, and forget nothing."""
+        has_source = moves.source != NONE
+        gone = np.zeros(self.cohorts.id.size, dtype=np.int64)
+        np.add.at(gone, self.cohorts.positions(moves.source[has_source]), moves.people[has_source])
+        cohorts, mixed = apply_moves(self.cohorts, table, moves, leaving)
+        for target in mixed.tolist():
+            self.problems.append(f"entry {seq} puts people with different accounts into cohort {target}")
+        if not np.array_equal(gone, self.cohorts.people):
+            self.problems.append(f"entry {seq} loses people")
+        return cohorts

@@ -33,6 +33,7 @@ from accord.ledger.recognising import recognised, registered_table
 from accord.ledger.registering import agree_on_neighbors
 from accord.ledger.store import Session
 from accord.ledger.validation import digests, newest_entry
+from accord.ledger.withdrawing import withdrew_since
 from accord.people.identity import Registrable, Remaining
 from accord.planning import Plan
 from accord.release.receipt import MOST_LEVELS, folded
@@ -53,6 +54,8 @@ class Reservation:
     """Of the people who are charged."""
     hash: str
     """Of its entry, to tell it from another with its number in another copy of the ledger."""
+    table: int
+    """The number of the table whose people are charged."""
 
 
 def reserve(books: Books, table: Registrable, plan: Plan) -> Reservation:
@@ -80,7 +83,8 @@ def settle(books: Books, reservation: Reservation, receipts: list[dict[str, Any]
     """Book what came of a reservation; None: nothing was released.
 
     Raises:
-        LedgerError: the ledger does not have it any more, so that its charge is forgotten.
+        LedgerError: the ledger does not have it any more, so that its charge is forgotten; or somebody who
+            may have been read has withdrawn meanwhile, and it is booked as failed.
     """
     with books.writing() as db:
         booked = db.rows("SELECT hash FROM accord_entry WHERE seq = ?", reservation.entry)
@@ -90,9 +94,15 @@ def settle(books: Books, reservation: Reservation, receipts: list[dict[str, Any]
                 "an older copy of it was put in its place meanwhile. Ask again."
             )
         unchanged = digests(newest_entry(db))
-        if receipts is None:
-            return books.append(db, "failed", {"reserve": reservation.entry, **unchanged})
-        return books.append(db, "release", {"reserve": reservation.entry, "receipts": receipts, **unchanged})
+        withdrew = receipts is not None and withdrew_since(db, reservation.entry, reservation.table)
+        if receipts is None or withdrew:
+            entry = books.append(db, "failed", {"reserve": reservation.entry, **unchanged})
+        else:
+            content = {"reserve": reservation.entry, "receipts": receipts, **unchanged}
+            entry = books.append(db, "release", content)
+    if withdrew:  # not above: that it failed is booked
+        raise LedgerError("somebody of this table has withdrawn while it was read. Ask again.")
+    return entry
 
 
 def remaining(books: Books, table: Registrable) -> Spec:
@@ -151,7 +161,7 @@ def _charge(books: Books, db: Session, table: Registrable, plan: Plan, fingerpri
             "accounts": after.digest(digest),
         },
     )
-    return Reservation(entry.seq, remaining, fingerprint, entry.hash)
+    return Reservation(entry.seq, remaining, fingerprint, entry.hash, registered.id)
 
 
 # ---- what a plan charges each cohort ---------------------------------------------------------------------
@@ -261,7 +271,19 @@ def _too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> s
     return (
         f"this release charges {', '.join(lines)}{more}. {ask} plan from what is left: "
         "accord.plan(ledger.remaining(table), query) (on the command line --remaining). "
-        "See 'accord ledger show'. Nothing was spent."
+        f"{_withdrew_text(cohorts, short)}See 'accord ledger show'. Nothing was spent."
+    )
+
+
+def _withdrew_text(cohorts: CohortsOfTable, short: Any) -> str:
+    """How many of those who have too little have withdrawn, and what to do."""
+    count = int(cohorts.people[short & cohorts.withdrew].sum())
+    if not count:
+        return ""
+    have = "1 person has" if count == 1 else f"{count:,} people have"
+    return (
+        f"{have} withdrawn from the ledger: planning from what is left leaves them out; or register the "
+        "table anew from a source in which they are opted out. "
     )
 
 

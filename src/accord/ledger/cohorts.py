@@ -22,6 +22,8 @@ NONE = -1
 """In a column: no cohort, of people who are new; no level, of people who are not in a table."""
 LEFT = 2**47
 """Added to the number of a table: where the levels stand with which people left it."""
+WITHDRAWN = 2**48
+"""The number of a table that is the ledger's own: of people who have withdrawn, with level 0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import LedgerError
-from accord.ledger import backups, charging, history, registering, verifying
+from accord.ledger import backups, charging, history, registering, verifying, withdrawing
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
 from accord.ledger.opening import open_books
 from accord.ledger.registering import Agreement, Registration
 from accord.ledger.signing import Signature
 from accord.ledger.verifying import Verdict
+from accord.ledger.withdrawing import Withdrawal
 from accord.planning import Plan
 from accord.spec import Spec
 
@@ -93,6 +94,30 @@ class Ledger:
         """
         agreement = Agreement(raise_levels, agree, Signature(actor, purpose))
         return registering.register(self.books, people, name, agreement)
+
+    def withdraw(self, *person_ids: Any, actor: str | None = None, purpose: str | None = None) -> Withdrawal:
+        """Leave nothing to people in any table of this ledger, at once and whatever later versions say.
+
+        What was released before stays released. A release that is reading their table when they withdraw
+        is charged, and gives no answer.
+
+        Args:
+            person_ids: ids as they stand in the tables' column of people; all of them or none.
+            actor: who withdraws them. It is booked; their ids are not.
+            purpose: why. It is booked.
+
+        Raises:
+            LedgerError: no table knows one of them. Nothing is booked.
+        """
+        return withdrawing.withdraw(self.books, person_ids, Signature(actor, purpose))
+
+    def readmit(self, *person_ids: Any, actor: str, purpose: str) -> Withdrawal:
+        """Take withdrawals back: people have the level that their tables say, less what they had spent.
+
+        Raises:
+            LedgerError: one of them is not known or has not withdrawn. Nothing is booked.
+        """
+        return withdrawing.readmit(self.books, person_ids, Signature(actor, purpose))
 
     def remaining(self, people: Table) -> Spec:
         """What everyone in a table has left, as a Spec that a plan can start from.

@@ -149,6 +149,13 @@ def registrations(db: Session) -> Iterator[Entry]:
         yield entry
 
 
+def entries_since(db: Session, kind: str, number: int) -> Iterator[Entry]:
+    """The entries of a kind after the one with a number, oldest first, one after the other."""
+    while entry := _first(db, "WHERE kind = ? AND seq > ? ORDER BY seq LIMIT 1", kind, number):
+        number = entry.seq
+        yield entry
+
+
 def _first(db: Session, rest: str, *values: Any) -> Entry | None:
     for row in select(db, "accord_entry", rest, *values):
         entry = Entry(*row)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from unicodedata import normalize
+from uuid import UUID
 
 import numpy as np
 
 from accord.budget import IntArray, distinct
 from accord.engines import Engine, shapes
+from accord.engines.dialect import BLANKS
 from accord.engines.sql_names import USER
 from accord.errors import TABLE_CHANGED, AccordError, LedgerError, SourceError
 from accord.numerals import written
@@ -92,6 +99,37 @@ def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
     for piece in chain(rows, (b"]",)):
         digest.update(piece)
     return digest.hexdigest()[:32]
+
+
+def person_hash(secret: str, person: Any) -> int:
+    """Somebody's keyed hash, from an id in Python: the number that `Dialect.person` gives in every engine."""
+    return int(hashlib.sha256(f"{secret}{name_of(person)}".encode()).hexdigest()[:16], 16) >> 1
+
+
+def name_of(person: Any) -> str:
+    """An id as text, whatever its type: what `Dialect.name` gives in every engine.
+
+    >>> name_of(7), name_of(7.0), name_of(" 7.0 "), name_of("007")
+    ('7', '7', '7', '007')
+    """
+    if isinstance(person, np.generic):
+        person = person.item()
+    match person:
+        case bool() | datetime():
+            pass  # columns of these tell nobody apart
+        case float() | Decimal() if not math.isfinite(person):
+            pass
+        case int() | float() | Decimal() if person == math.floor(person):
+            return str(int(person))
+        case Decimal():
+            return f"{person:f}"
+        case int() | float() | UUID() | date():
+            return str(person)
+        case str() if not any("\ud800" <= letter <= "\udfff" for letter in person):
+            return re.sub(r"\.0+\Z", "", normalize("NFC", person).strip(BLANKS))
+    raise LedgerError(
+        "an id is a text, a number, a date or a UUID. Give it as it stands in the column of people."
+    )
 
 
 def refuse_inexact_ids(engine: Engine, user: str, error: type[AccordError]) -> None:
