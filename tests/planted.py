@@ -254,8 +254,8 @@ def half_of_a_charge_is_booked(monkeypatch):
             return plan
         return plan.with_choice(calibration=replace(plan.calibration, charges=plan.calibration.charges // 2))
 
-    def bad(books, asked):
-        return good(books, [(table, halved(plan)) for table, plan in asked])
+    def bad(books, asked, *signature):
+        return good(books, [(table, halved(plan)) for table, plan in asked], *signature)
 
     monkeypatch.setattr(charging, "reserve_all", bad)
 

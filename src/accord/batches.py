@@ -74,6 +74,7 @@ BATCH = (
     Field("schema", VERSION, "The version of this format", is_required=True),
     Field("table", TEXT, "A name in accord.toml", is_required=True),
     Field("share", NUMBER, "The fraction of everyone's level that may be spent"),
+    Field("purpose", TEXT, "Why it is asked, for the ledger"),
     Field("mechanism", TEXT, "A mechanism for all of them; the best for each if it is left out"),
     Field(
         "questions",
@@ -96,6 +97,7 @@ class Batch:
     """A name in accord.toml."""
     names: tuple[str, ...]
     share: float | None
+    purpose: str | None
     mechanism: str
     sections: tuple[Section, ...]
     questions: tuple[Query | Undescribed, ...]
@@ -128,8 +130,8 @@ def read_batch(path: str | Path) -> Batch:
     for k, section in enumerate(sections):
         if names[k] in names[:k]:
             section.refuse("name", f"two answers are called {names[k]!r}. Give each a name of its own.")
-    mechanism = given.get("mechanism", "auto")
-    return Batch(given["table"], tuple(names), given.get("share"), mechanism, sections, questions)
+    share, purpose, mechanism = given.get("share"), given.get("purpose"), given.get("mechanism", "auto")
+    return Batch(given["table"], tuple(names), share, purpose, mechanism, sections, questions)
 
 
 def _question(section: Section) -> Query | Undescribed:

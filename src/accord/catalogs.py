@@ -185,10 +185,14 @@ class Catalog:
             opened = table(self._place(described["source"]), **self._options(described))
         for column, declared in self._columns[name].items():
             _refuse_column(section, opened, column, declared)
-        ledger = self._place(described.get("ledger")) or self.ledger
         about = described.get("about", "")
-        opened.description = Description(name, self.label, about, self._columns[name], ledger)
+        opened.description = Description(name, self.label, about, self._columns[name], self.ledger_of(name))
         return opened
+
+    def ledger_of(self, name: str) -> str | None:
+        """Where the budgets of a table are kept; None: nowhere."""
+        own: str | None = self._place(self._section(name).values.get("ledger"))
+        return own or self.ledger
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sections)

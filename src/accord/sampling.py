@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from accord.errors import QueryError, SourceError, did_you_mean
 from accord.people.table import Table
 from accord.planning import plan, refuse_arguments
-from accord.release import Release, release
+from accord.release import Release, release, signed
 from accord.statistics.algorithm import Algorithm
 from accord.statistics.query import A, column_name
 
@@ -32,6 +32,8 @@ def sample(
     ledger: Ledger | None = None,
     columns: Iterable[str] | None = None,
     rows: str = "arrow",
+    actor: str | None = None,
+    purpose: str | None = None,
 ) -> Release[A]:
     """Run a private algorithm on people who are kept at random, so that everyone's own level holds.
 
@@ -48,6 +50,8 @@ def sample(
         rows: what it is given: an "arrow" table, a "pandas" data frame, or a "numpy" array of numbers (NaN
             for what is none, dates as seconds since 1970). Columns without a type, as those of CSV files and
             lists, are text in the other two.
+        actor: who asks. It is booked in the ledger.
+        purpose: why. It is booked in the ledger.
 
     Returns:
         A Release; `value` is what the algorithm returned.
@@ -67,15 +71,17 @@ def sample(
             't="best" needs a predicted error, which an algorithm of your own has none of. '
             'Give "max", "mean", "min" or a number.'
         )
+    ledger = table.own_ledger() if ledger is None else ledger
     if share is None and ledger is not None:
         raise QueryError(
             "with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth."
         )
     share = 1.0 if share is None else share
     refuse_arguments(query, "sample", share, t, table.neighbors)
+    signed(ledger, actor, purpose)
     notes = table.check(query)
     planned = plan(table.spec(), query, "sample", share, t=t, neighbors=table.neighbors, notes=notes)
-    return release(table, planned, ledger=ledger)
+    return release(table, planned, ledger=ledger, actor=actor, purpose=purpose)
 
 
 def algorithm_query(

@@ -367,10 +367,10 @@ def sabotaged(sabotage):
 
     reserve_all, charge = charging.reserve_all, SQLiteSession.charge
 
-    def read_first(books, asked):
+    def read_first(books, asked, *signature):
         for people, plan in asked:
             people.reader.summary(plan.query)
-        return reserve_all(books, asked)
+        return reserve_all(books, asked, *signature)
 
     def piecemeal(self, cohorts, charges):
         for k in range(len(cohorts)):

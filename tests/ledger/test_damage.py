@@ -664,7 +664,10 @@ def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypat
             assert len(outcomes) == 7
 
 
-@pytest.mark.parametrize("kind", ["register", "reserve", "release", "restored", "else"])
+KINDS = ["register", "reserve", "release", "restored", "withdraw", "readmit", "policy", "else"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_entries_that_somebody_else_made_up_are_no_surprise(kind, life, tmp_path):
     """With right hashes, and without a head: only the seal tells."""
     bodies = [
@@ -681,6 +684,8 @@ def test_entries_that_somebody_else_made_up_are_no_surprise(kind, life, tmp_path
         '{"accounts":1,"digest":[]}',
         '{"id":1e999,"moves":[]}',
         '{"id":1,"moves":[[1,"1",1,"x"]]}',
+        '{"id":[],"tables":7,"require":[{}]}',
+        '{"tables":[[]],"require":7}',
         "x",
         "9" * 9999,
     ]

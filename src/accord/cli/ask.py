@@ -10,7 +10,7 @@ import click
 import accord
 from accord.cli import parsing
 from accord.cli.group import main
-from accord.cli.options import table_options
+from accord.cli.options import signature, signature_options, table_options
 from accord.cli.printing import print_result, refuse_in, working
 from accord.cli.without_data import SourceOrLevels, levels_option, spec_of
 from accord.statistics import Grouped
@@ -57,6 +57,7 @@ def plan(**options: Any) -> None:
 
 @main.command()
 @table_options
+@signature_options
 def release(**options: Any) -> None:
     """Answer at everyone's own level, and say what it cost whom."""
     from accord.report.releases import release_view
@@ -64,9 +65,10 @@ def release(**options: Any) -> None:
     people, query = _opened(options)
     _refuse_figure(query, options["plot"])
     ledger = _open_ledger(people, options, is_booked=True)
+    asks = _signature(ledger, options)
     with working("reading the table"):
         if options["remaining"]:
-            released = people.release(_planned(people, query, ledger, options), ledger=ledger)
+            released = people.release(_planned(people, query, ledger, options), ledger=ledger, **asks)
         else:
             t = parsing.as_number(options["t"])
             released = people.release(
@@ -76,6 +78,7 @@ def release(**options: Any) -> None:
                 t=t,
                 report_missing=options["report_missing"],
                 ledger=ledger,
+                **asks,
             )
     print_result(options["as_json"], released.receipt, lambda: release_view(released))
     if released.plan.choice is not None:  # after the answer, which has been paid for: the disk may be full
@@ -146,6 +149,15 @@ def _open_ledger(
             "--remaining is all that is left."
         )
     return accord.Ledger(url, create=False)
+
+
+def _signature(ledger: accord.Ledger | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Who asks, and why, where it is booked."""
+    if ledger is not None:
+        return signature(options)
+    if options["actor"] or options["purpose"]:
+        raise click.UsageError("--actor and --purpose are booked in a ledger: give --ledger URL.")
+    return {}
 
 
 def _share(options: dict[str, Any]) -> float:

@@ -12,6 +12,7 @@ import click
 import accord
 from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
 from accord.cli.group import DESCRIBED, main
+from accord.cli.options import signature, signature_options
 from accord.cli.parsing import catalog_here
 from accord.cli.printing import print_result, refuse_in, working
 from accord.engines import Kind, open_source
@@ -124,7 +125,8 @@ def _key(name: str) -> str:
 @main.command()
 @click.argument("questions", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--plan", "is_planned", is_flag=True, help="Say what it would cost and how good it would be.")
-def run(questions: Path, is_planned: bool) -> None:
+@signature_options
+def run(questions: Path, is_planned: bool, **options: Any) -> None:
     """Ask the QUESTIONS of a file as one workload, of a table in accord.toml. JSON on stdout, for cron:
     exit code 0 if all are answered, 1 if nothing is released."""
     from accord.batches import read_batch
@@ -144,6 +146,9 @@ def run(questions: Path, is_planned: bool) -> None:
             planned = people.plan(asked, batch.mechanism, 1.0 if batch.share is None else batch.share)
         print_result(True, lambda: {**planned.describe(), **about}, str)
         return
+    booked: dict[str, Any] = {}
+    if people.own_ledger() is not None:
+        booked = signature({**options, "purpose": options["purpose"] or batch.purpose})
     with working("reading the table"):
-        released = people.release(asked, batch.mechanism, batch.share)
+        released = people.release(asked, batch.mechanism, batch.share, **booked)
     print_result(True, lambda: {**released.receipt(), **about}, str)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import accord
+from accord.catalogs import IS_NAME
 from accord.cli import parsing
 from accord.cli.group import main
 from accord.cli.options import json_option, level_options, plot_option, signature, signature_options
@@ -17,7 +18,7 @@ from accord.cli.printing import print_result, refuse_in, working
 @main.group()
 def ledger() -> None:
     """Budgets that last: who has how much left, and what was done with it.
-    URL is a file such as accord.db, or postgresql://…"""
+    URL is a file such as accord.db, postgresql://…, or a table in accord.toml: the ledger that it names."""
 
 
 @ledger.command()
@@ -28,7 +29,7 @@ def init(url: str, as_json: bool) -> None:
     from accord.report.ledgers import init_view
 
     refuse_in(as_json)
-    opened = accord.Ledger(url)
+    opened = _opened(url, create=True)
     entries = len(opened.entries())
     document = {"schema": 1, "ledger": opened.label, "entries": entries}
     print_result(as_json, lambda: document, lambda: init_view(opened.label, entries))
@@ -36,18 +37,24 @@ def init(url: str, as_json: bool) -> None:
 
 @ledger.command()
 @click.argument("url")
-@click.argument("name")
-@click.argument("source")
+@click.argument("name", required=False)
+@click.argument("source", required=False)
 @level_options
 @click.option("--raise", "raise_levels", is_flag=True, help="Let people have a higher level than they had.")
 @click.option("--agree", is_flag=True, help="Let levels come from another column, register or other tiers.")
 @signature_options
 @json_option
-def register(url: str, name: str, **options: Any) -> None:
+def register(url: str, name: str | None, **options: Any) -> None:
     """Make a table known under a NAME, or a new version of it: who is in it, and with which level.
+    NAME and SOURCE are left out where URL is a table in accord.toml.
     Levels are raised, or come from elsewhere than before, only with --raise or --agree, and --why."""
     refuse_in(options["as_json"])
-    opened, people = accord.Ledger(url, create=False), parsing.table_of(options)
+    if options["source"] is None:
+        if name is not None or _ledger_of(url) is None:
+            raise click.UsageError("give URL NAME SOURCE, or one table of accord.toml that names a ledger.")
+        name = options["source"] = url
+    assert name is not None  # of three words the second
+    opened, people = _opened(url), parsing.table_of(options)
     agreed = {name: options[name] for name in ("raise_levels", "agree")}
     with working("reading who is in the table"):
         registration = opened.register(people, name, **agreed, **signature(options))
@@ -78,7 +85,7 @@ def readmit(url: str, ids: tuple[str, ...], **options: Any) -> None:
 def _change(url: str, kind: str, ids: tuple[str, ...], options: dict[str, Any]) -> None:
     """Withdraw or readmit people."""
     refuse_in(options["as_json"])
-    opened = accord.Ledger(url, create=False)
+    opened = _opened(url)
     call = opened.withdraw if kind == "withdraw" else opened.readmit
     done = call(*ids, **signature(options))
     print_result(options["as_json"], lambda: {"schema": 1, **vars(done)}, lambda: _plain(str(done)))
@@ -94,7 +101,7 @@ def show(url: str, plot: Path | None, as_json: bool) -> None:
     from accord.report.ledgers import accounts_view
 
     refuse_in(as_json)
-    accounts = accord.Ledger(url, create=False).accounts()
+    accounts = _opened(url).accounts()
     if plot is not None:
         from accord.report.figures import draw_accounts
 
@@ -104,14 +111,46 @@ def show(url: str, plot: Path | None, as_json: bool) -> None:
 
 @ledger.command()
 @click.argument("url")
+@click.argument("names", metavar="[actor] [purpose]", nargs=-1)
+@signature_options
 @json_option
-def history(url: str, as_json: bool) -> None:
-    """Every release that was charged: question, mechanism, charges, predicted error, time, version."""
-    from accord.report.ledgers import history_view
+def require(url: str, names: tuple[str, ...], **options: Any) -> None:
+    """Refuse from now on what is asked without actor, purpose or both; neither requires nothing any more."""
+    refuse_in(options["as_json"])
+    entry = _opened(url).require(*names, **signature(options))
+    required = " and ".join(entry.content["require"]) or "nothing"
+    print_result(
+        options["as_json"],
+        lambda: {"schema": 1, "entry": entry.seq, "require": entry.content["require"]},
+        lambda: _plain(f"{required} has to be said from now on, as entry {entry.seq:,}"),
+    )
+
+
+@ledger.command()
+@click.argument("url")
+@click.option("--table", metavar="NAME", help="Of this table only.")
+@click.option("--kind", metavar="KIND", help="release, register, withdraw, readmit, policy, restored or all.")
+@click.option("--actor", metavar="NAME", help="What this one asked for.")
+@click.option("--since", metavar="DATE", help="Not before this moment, in UTC.")
+@click.option("--until", metavar="DATE", help="Before this moment.")
+@json_option
+def history(url: str, as_json: bool, **choice: Any) -> None:
+    """Every release that was charged: question, mechanism, charges, predicted error, time, version.
+    With any option but --json, also what else was done, as far as it is chosen."""
+    from accord.report.ledgers import events_view, history_view
 
     refuse_in(as_json)
-    releases = accord.Ledger(url, create=False).history()
-    print_result(as_json, lambda: {"schema": 1, "releases": releases}, lambda: history_view(releases))
+    done = _opened(url).history(**choice)
+    releases = [event for event in done if event["kind"] == "release"]
+    others = [event for event in done if event["kind"] != "release"]
+    document = {"schema": 1, "releases": releases}
+    if any(choice.values()):
+        document["events"] = others
+    print_result(
+        as_json,
+        lambda: document,
+        lambda: events_view(others, releases) if others else history_view(releases),
+    )
 
 
 @ledger.command()
@@ -123,7 +162,7 @@ def verify(url: str, as_json: bool) -> None:
     from accord.report.ledgers import verdict_view
 
     refuse_in(as_json)
-    verdict = accord.Ledger(url, create=False).verify()
+    verdict = _opened(url).verify()
     print_result(as_json, lambda: {"schema": 1, **vars(verdict)}, lambda: verdict_view(verdict))
     if verdict.problems:
         click.get_current_context().exit(1)
@@ -134,7 +173,7 @@ def verify(url: str, as_json: bool) -> None:
 def export(url: str) -> None:
     """Every entry and account as one JSON document, which another program can check."""
     refuse_in(True)
-    print_result(True, accord.Ledger(url, create=False).export, str)
+    print_result(True, _opened(url).export, str)
 
 
 @ledger.command("accept-backup")
@@ -145,13 +184,25 @@ def accept_backup(url: str, why: str, as_json: bool) -> None:
     """Go on from an older copy of a ledger.
     What was spent since it was made is forgotten: people may lose more than they allowed."""
     refuse_in(as_json)
-    entry = accord.Ledger(url, create=False).accept_backup(why)
+    entry = _opened(url).accept_backup(why)
     forgotten = "Whatever was spent after this copy was made is forgotten."
     print_result(
         as_json,
         lambda: {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content},
         lambda: _plain(f"accepted, as entry {entry.seq:,}. {forgotten}"),
     )
+
+
+def _opened(url: str, create: bool = False) -> accord.Ledger:
+    """The ledger at a URL, or the one that a table in accord.toml names."""
+    return accord.Ledger(_ledger_of(url) or url, create=create)
+
+
+def _ledger_of(name: str) -> str | None:
+    """The ledger that a table in accord.toml names; None: there is no such table, or it names none."""
+    if not IS_NAME.fullmatch(name) or (found := parsing.catalog_here()) is None or name not in found:
+        return None
+    return found.ledger_of(name)
 
 
 def _plain(line: str) -> Any:

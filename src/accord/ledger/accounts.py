@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.budget import IntArray
-from accord.ledger.chain import Entry, Replay, saturating_add
+from accord.ledger.chain import REQUIRED, Entry, Replay, saturating_add
 from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, Members, remaining_of
 from accord.ledger.store import Session
 from accord.ledger.validation import (
@@ -36,7 +36,7 @@ from accord.numerals import written
 
 CHUNK = 2**20
 """So many people are stored in a row."""
-_META = ("key", "neighbors", "head")
+_META = ("key", "neighbors", "head", REQUIRED)
 """What `accord_meta` holds that the accounts depend on."""
 
 
@@ -183,7 +183,9 @@ def replay_of(entries: Iterable[Entry], meta: dict[str, str]) -> Accounts | None
         return None
     registered = {"key": str(replay.meta[0]), "neighbors": str(replay.meta[1])} if replay.tables else {}
     tables = [TableRow(number, *row) for number, row in sorted(replay.tables.items())]
-    return Accounts(meta | registered, tables, replay.cohorts)
+    required = {REQUIRED: replay.required} if replay.required else {}
+    others = {name: value for name, value in meta.items() if name != REQUIRED}
+    return Accounts(others | registered | required, tables, replay.cohorts)
 
 
 def write_cohorts(db: Session, cohorts: Cohorts) -> None:

@@ -6,8 +6,9 @@
 
 The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table,
 "reserve" charges, and what came of a reservation: "release" with its receipts, or "failed". A reservation
-without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "restored": an
-older copy was accepted, and what was done since is forgotten. The accounts follow from the entries: `Replay`.
+without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "policy": what
+has to be said with everything that is asked. "restored": an older copy was accepted, and what was done since
+is forgotten. The accounts follow from the entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
 is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
@@ -42,6 +43,8 @@ from accord.ledger.cohorts import (
 )
 
 START = "0" * 64
+REQUIRED = "require"
+"""What the ledger wants to be told, in bodies of kind "policy" and in `accord_meta`."""
 _LISTS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
 """The long lists in bodies, by a row: cohort and charge; source, level, target and people of a move."""
 _UNREADABLE = (LedgerError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)
@@ -210,6 +213,8 @@ class Replay:
         """name, version, fingerprint, people, tiers"""
         self.meta: tuple[str | None, str | None] = (None, None)
         """The check of the key, and the notion of neighbors."""
+        self.required = ""
+        """What has to be said with everything that is asked."""
         self.digest = ""
         """Of who is in which cohort."""
         self.open: set[int] = set()
@@ -254,6 +259,8 @@ class Replay:
                 self.open.discard(content["reserve"])
             case "withdraw" | "readmit":
                 self._withdraw(entry.seq, content)
+            case "policy":
+                self.required = ",".join(content[REQUIRED])
             case "restored":
                 self.restored += 1
             case kind:

@@ -31,6 +31,8 @@ from accord.ledger.chain import Entry, list_text
 from accord.ledger.cohorts import NONE
 from accord.ledger.recognising import recognised, registered_table
 from accord.ledger.registering import agree_on_neighbors
+from accord.ledger.requiring import refuse_unsigned
+from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
 from accord.ledger.validation import digests, newest_entry
 from accord.ledger.withdrawing import withdrew_since
@@ -58,17 +60,19 @@ class Reservation:
     """The number of the table whose people are charged."""
 
 
-def reserve(books: Books, table: Registrable, plan: Plan) -> Reservation:
+def reserve(books: Books, table: Registrable, plan: Plan, signature: Signature = UNSIGNED) -> Reservation:
     """Charge everyone for a plan, before anything is read; all or nobody."""
-    return reserve_all(books, [(table, plan)])[0]
+    return reserve_all(books, [(table, plan)], signature)[0]
 
 
-def reserve_all(books: Books, asked: Sequence[tuple[Registrable, Plan]]) -> list[Reservation]:
+def reserve_all(
+    books: Books, asked: Sequence[tuple[Registrable, Plan]], signature: Signature = UNSIGNED
+) -> list[Reservation]:
     """Charge everyone for plans about different people; all of them or nobody."""
     fingerprints = [table.identity.fingerprint(books.secret) for table, _ in asked]
     with books.writing() as db:
         return [
-            _charge(books, db, table, plan, fingerprint)
+            _charge(books, db, table, plan, fingerprint, signature)
             for (table, plan), fingerprint in zip(asked, fingerprints, strict=True)
         ]
 
@@ -118,9 +122,17 @@ def affordable(books: Books, table: Registrable, plan: Plan) -> int | None:
     return int((cohorts.remaining[limited] // charge[limited]).min()) if limited.any() else None
 
 
-def _charge(books: Books, db: Session, table: Registrable, plan: Plan, fingerprint: str) -> Reservation:
+def _charge(
+    books: Books,
+    db: Session,
+    table: Registrable,
+    plan: Plan,
+    fingerprint: str,
+    signature: Signature,
+) -> Reservation:
     """Charge everyone for one plan, in a transaction, and book it."""
     before = checked_accounts(db)
+    refuse_unsigned(before.meta, signature)
     registered = registered_table(books, db, before, table, fingerprint)
     agree_on_neighbors(db, before, plan.neighbors)
     cohorts = before.cohorts_of(registered.id)
@@ -155,6 +167,7 @@ def _charge(books: Books, db: Session, table: Registrable, plan: Plan, fingerpri
             "table": registered.name,
             "version": registered.version,
             "queries": [part.query.label for part in plan.parts],
+            **signature.booked,
             "charges": list_text("charges", charges),
             "booked": _booked(cohorts, charge),
             "digest": digest,

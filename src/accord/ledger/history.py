@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 import accord
 from accord.budget import level_text, to_float
-from accord.errors import LedgerError
+from accord.errors import LedgerError, did_you_mean
 from accord.ledger.accounts import CohortsOfTable, TableRow, checked_accounts
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry
 from accord.ledger.cohorts import NONE
-from accord.ledger.validation import each_entry
+from accord.ledger.validation import each_entry, whole_numbers
 
-_REPEATED = ("accord", "table", "version", "queries", "booked")
-"""What the history repeats of their entries."""
+_SIGNED = ("actor", "purpose")
+_REPEATED = {
+    "release": ("accord", "table", "version", "queries", "booked", *_SIGNED),
+    "register": (
+        *("accord", "table", "version", "people", "joined", "left", "lowered", "raised"),
+        *("policy", *_SIGNED),
+    ),
+    "withdraw": ("accord", "people", "tables", *_SIGNED),
+    "readmit": ("accord", "people", "tables", *_SIGNED),
+    "policy": ("accord", "require", *_SIGNED),
+    "restored": ("accord", "why", "had"),
+}
+"""What the history repeats of entries, by their kind; a reservation and what came of it are a release."""
+KINDS = tuple(_REPEATED)
 
 
 @dataclass(frozen=True)
@@ -86,34 +100,100 @@ def entries(books: Books) -> list[Entry]:
         return list(each_entry(db))
 
 
-def reservations(books: Books) -> list[dict[str, Any]]:
-    """Every reservation with what came of it, oldest first.
+@dataclass(frozen=True)
+class Choice:
+    """What is to be seen of a history: see `Ledger.history`."""
 
-    Of each: entry, time, table, charges, state and receipts.
+    table: str | None = None
+    kind: str | None = None
+    actor: str | None = None
+    since: Any = None
+    until: Any = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Releases only, if nothing was said."""
+        if self.kind is None:
+            return ("release",) if self == Choice() else KINDS
+        if self.kind not in (*KINDS, "all"):
+            raise LedgerError(f"there is no kind {self.kind!r}: {did_you_mean(self.kind, (*KINDS, 'all'))}")
+        return KINDS if self.kind == "all" else (self.kind,)
+
+    def chosen(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those of a list."""
+        kinds, since, until = self.kinds, _moment("since", self.since), _moment("until", self.until)
+        return [
+            event
+            for event in events
+            if event["kind"] in kinds
+            and (self.table is None or self.table in event.get("tables", [event.get("table")]))
+            and (self.actor is None or event.get("actor") == self.actor)
+            and (since is None or _plain_time(event["time"]) >= since)
+            and (until is None or _plain_time(event["time"]) < until)
+        ]
+
+
+def _plain_time(time: str) -> str:
+    """The time of an entry as `_moment` writes it; at a whole second, entries have no fraction.
+
+    >>> _plain_time("2026-05-03T12:00:00+00:00")
+    '2026-05-03T12:00:00.000000'
     """
-    reservations: dict[int, dict[str, Any]] = {}
+    plain = time.removesuffix("+00:00")
+    return plain if "." in plain else f"{plain}.000000"
+
+
+def _moment(name: str, given: Any) -> str | None:
+    """A moment as entries have it, which is text in UTC, from a date, a timestamp or ISO text."""
+    if given is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(given if isinstance(given, str) else given.isoformat())
+    except (AttributeError, TypeError, ValueError):
+        moment = None
+    if moment is None:
+        raise LedgerError(
+            f"{name}={given!r} is not a moment. Give a date or a timestamp: '2026-01-31 12:00'."
+        )
+    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return utc.replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def events(books: Books, choice: Choice) -> list[dict[str, Any]]:
+    """What was done, oldest first, as far as it is chosen: see `Ledger.history`."""
+    choice.chosen([])  # refuses what is no choice
+    done: dict[int, dict[str, Any]] = {}
+    names: dict[int, str] = {}
     with books.reading() as db:
         for entry in each_entry(db):
             content = entry.outline
-            if entry.kind == "reserve":
-                reservations[entry.seq] = {
-                    "entry": entry.seq,
-                    "time": entry.time,
-                    **{name: content.get(name) for name in _REPEATED},
-                    "state": "no answer",
-                    "receipts": [],
-                }
-            elif entry.kind in ("release", "failed"):
+            if entry.kind in ("release", "failed"):
                 number = content.get("reserve")
-                if not isinstance(number, int) or number not in reservations:
+                if not isinstance(number, int) or done.get(number, {}).get("kind") != "release":
                     raise LedgerError(
                         f"entry {entry.seq} of the ledger {books.label} is about a reservation that there is "
                         "not. Restore the ledger from a backup, "
                         "or run 'accord ledger verify' to see what is wrong."
                     )
                 state = "released" if entry.kind == "release" else "failed"
-                reservations[number] |= {"state": state, "receipts": content.get("receipts", [])}
-    return list(reservations.values())
+                done[number] |= {"state": state, "receipts": content.get("receipts", [])}
+                continue
+            if entry.kind == "register" and isinstance(content.get("id"), int):
+                names[content["id"]] = str(content.get("table"))
+            done[entry.seq] = _event(entry, content, names)
+    return choice.chosen(list(done.values()))
+
+
+def _event(entry: Entry, content: dict[str, Any], names: Mapping[int, str]) -> dict[str, Any]:
+    """What an entry says that is for reading."""
+    kind = "release" if entry.kind == "reserve" else entry.kind
+    event: dict[str, Any] = {"entry": entry.seq, "time": entry.time, "kind": kind}
+    event |= {name: content.get(name) for name in _REPEATED.get(kind, ())}
+    if kind == "release":
+        event |= {"state": "no answer", "receipts": []}
+    if "tables" in event:
+        event["tables"] = [names.get(number, "") for number in whole_numbers(content.get("tables"))]
+    return event
 
 
 def export(books: Books) -> dict[str, Any]:

@@ -10,11 +10,12 @@ People     are known by a keyed hash of their id. Who is in a registered table, 
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import LedgerError
-from accord.ledger import backups, charging, history, registering, verifying, withdrawing
+from accord.ledger import backups, charging, history, registering, requiring, verifying, withdrawing
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
 from accord.ledger.opening import open_books
@@ -119,6 +120,17 @@ class Ledger:
         """
         return withdrawing.readmit(self.books, person_ids, Signature(actor, purpose))
 
+    def require(self, *names: str, actor: str | None = None, purpose: str | None = None) -> Entry:
+        """Refuse from now on what is asked without "actor", "purpose" or both, before anything is read.
+
+        It is booked, and counts for registrations, releases, withdrawals and this; what is required is what
+        was said last, and no name requires nothing.
+
+        Raises:
+            LedgerError: it is required already, and not given.
+        """
+        return requiring.require(self.books, names, Signature(actor, purpose))
+
     def remaining(self, people: Table) -> Spec:
         """What everyone in a table has left, as a Spec that a plan can start from.
 
@@ -144,12 +156,32 @@ class Ledger:
         """The chain of everything that was done, oldest first."""
         return history.entries(self.books)
 
-    def history(self) -> list[dict[str, Any]]:
-        """Every reservation with what came of it, oldest first.
+    def history(
+        self,
+        *,
+        table: str | None = None,
+        kind: str | None = None,
+        actor: str | None = None,
+        since: str | date | None = None,
+        until: str | date | None = None,
+    ) -> list[dict[str, Any]]:
+        """What was done, oldest first; without arguments every release that was charged.
 
-        Of each: entry, time, table, charges, state and receipts.
+        Of a release: entry, time, table, charges, state and receipts, and who asked why.
+
+        Args:
+            table: of this table only, by its name.
+            kind: "release", "register", "withdraw", "readmit", "policy", "restored", or "all", which is what
+                the other arguments choose from.
+            actor: what this one asked for only.
+            since: not before this moment: a date (its first moment), a timestamp or ISO text; in UTC, if it
+                has no time zone.
+            until: before this moment.
+
+        Raises:
+            LedgerError: there is no such kind, or it is not a moment.
         """
-        return history.reservations(self.books)
+        return history.events(self.books, history.Choice(table, kind, actor, since, until))
 
     def verify(self) -> Verdict:
         """Check the files and the chain, that the accounts follow from it, and that no entry is lost.

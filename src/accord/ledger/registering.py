@@ -26,6 +26,7 @@ from accord.ledger.chain import list_text
 from accord.ledger.cohorts import KEPT, Assignment, Changes, Leaving, assign, changes, factorize
 from accord.ledger.policies import policy_changes, refuse_other_policy, registered_policy
 from accord.ledger.recognising import recognised
+from accord.ledger.requiring import refuse_unsigned, refuse_unsigned_early
 from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
 from accord.people import identity
@@ -82,10 +83,12 @@ def register(books: Books, table: Registrable, name: str, agreement: Agreement |
     if not isinstance(table, Registrable):
         raise LedgerError(f"a ledger registers tables of accord.table, not {type(table).__name__}.")
     agreement.refuse_unsigned()
+    refuse_unsigned_early(books, agreement.signature)
     hashes, levels = _people(table, books.secret)
     fingerprint = identity.fingerprint(*_totals(hashes, levels))
     with books.writing() as db:
         before = checked_accounts(db)
+        refuse_unsigned(before.meta, agreement.signature)
         agree_on_neighbors(db, before, table.neighbors)
         last = {row.name: row for row in before.tables}.get(name)
         number, version = _next_version(before, last, fingerprint)
@@ -106,7 +109,9 @@ def register(books: Books, table: Registrable, name: str, agreement: Agreement |
     return Registration(name, version, hashes.size, *changed)
 
 
-def register_groups(books: Books, table: Registrable, groups: Mapping[str, Registrable]) -> None:
+def register_groups(
+    books: Books, table: Registrable, groups: Mapping[str, Registrable], signature: Signature = UNSIGNED
+) -> None:
     """Make the public groups of a registered table known under their names.
 
     They are tables, too, so that their people can be charged by themselves. Their levels are those of the
@@ -118,7 +123,8 @@ def register_groups(books: Books, table: Registrable, groups: Mapping[str, Regis
         fingerprints = {row.fingerprint for row in checked_accounts(db).tables}
     for name, group in groups.items():
         if group.identity.fingerprint(secret) not in fingerprints:
-            register(books, group, f"{registered.name}: {name}", Agreement(parent=registered.id))
+            agreement = Agreement(signature=signature, parent=registered.id)
+            register(books, group, f"{registered.name}: {name}", agreement)
 
 
 def _agreed_policy(

@@ -177,6 +177,11 @@ def each_entry(db: Session) -> Iterator[Entry]:
         yield entry
 
 
+def whole_numbers(listed: Any) -> list[int]:
+    """Those of a list in an entry, which may be anything if somebody else wrote it."""
+    return [one for one in listed if isinstance(one, int)] if isinstance(listed, list) else []
+
+
 def digests(entry: Entry | None) -> dict[str, Any]:
     """Its digests, which the next entry repeats if it leaves the accounts as they are."""
     content = {} if entry is None else entry.outline

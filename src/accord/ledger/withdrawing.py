@@ -26,9 +26,10 @@ from accord.ledger.accounts import (
 from accord.ledger.books import Books
 from accord.ledger.chain import list_text
 from accord.ledger.cohorts import WITHDRAWN, Cohorts, assign, union
+from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import Signature
 from accord.ledger.store import Session
-from accord.ledger.validation import entries_since
+from accord.ledger.validation import entries_since, whole_numbers
 from accord.people.identity import person_hash
 
 
@@ -59,6 +60,7 @@ def withdraw(books: Books, ids: Sequence[Any], signature: Signature) -> Withdraw
     asked = _hashes(books, ids)
     with books.writing() as db:
         before = checked_accounts(db)
+        refuse_unsigned(before.meta, signature)
         hashes, cohort_of = _known(books, db, before, asked)
         withdrawn = hashes[_have_withdrawn(before.cohorts, cohort_of)]
         new = np.setdiff1d(asked, withdrawn)
@@ -92,7 +94,7 @@ def readmit(books: Books, ids: Sequence[Any], signature: Signature) -> Withdrawa
 def withdrew_since(db: Session, entry: int, table: int) -> bool:
     """Whether anybody of a table has withdrawn since an entry was booked."""
     since = entries_since(db, "withdraw", entry)
-    return any(table in later.outline.get("tables", []) for later in since)
+    return any(table in whole_numbers(later.outline.get("tables")) for later in since)
 
 
 def _hashes(books: Books, ids: Sequence[Any]) -> IntArray:

@@ -168,6 +168,8 @@ class Table:
         t: float | str | None = None,
         report_missing: float | None = None,
         ledger: Ledger | None = None,
+        actor: str | None = None,
+        purpose: str | None = None,
     ) -> Release[A]:
         """Answer a query or a workload, or carry out a plan.
 
@@ -180,6 +182,8 @@ class Table:
                 0.05 is a twentieth. Then there are two answers, as of a workload, and a receipt for each.
             ledger: where everyone's budget is kept; the release is charged there before anything is read.
                 Left out: the one of the table's description, if it has one.
+            actor: who asks. It is booked in the ledger.
+            purpose: why. It is booked in the ledger.
 
         Raises:
             BudgetError: somebody has less left than it would cost them. Nothing is spent.
@@ -193,8 +197,7 @@ class Table:
         if report_missing is not None:
             query = reporting_missing(query, report_missing)
         self.check(query.query if isinstance(query, Plan) else query)
-        booked = self.own_ledger() if ledger is None else ledger
-        return release(self, query, mechanism, share, t=t, ledger=booked)
+        return release(self, query, mechanism, share, t=t, ledger=ledger, actor=actor, purpose=purpose)
 
     def own_ledger(self) -> Ledger | None:
         """The ledger of its description; None: it has none."""

@@ -9,11 +9,11 @@ receipt.py  plans, releases and accounts as plain data
 
 from typing import TypeAlias
 
-from accord.release.release import release
+from accord.release.release import release, signed
 from accord.release.result import Booked, Release
 
 WorkloadRelease: TypeAlias = Release
 GroupedRelease: TypeAlias = Release
 """What releases of several questions, and of public groups, were called before."""
 
-__all__ = ["Booked", "GroupedRelease", "Release", "WorkloadRelease", "release"]
+__all__ = ["Booked", "GroupedRelease", "Release", "WorkloadRelease", "release", "signed"]

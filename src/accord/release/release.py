@@ -29,6 +29,7 @@ from accord.statistics.query import A
 if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.ledger.charging import Reservation
+    from accord.ledger.signing import Signature
     from accord.people.identity import Remaining
     from accord.people.reader import Reader, TableReader
     from accord.people.table import Table
@@ -49,9 +50,15 @@ def release(
     *,
     t: float | str | None = None,
     ledger: Ledger | None = None,
+    actor: str | None = None,
+    purpose: str | None = None,
 ) -> Release[A]:
-    """Answer a query or a workload, or carry out a plan: reserve, read, add noise, commit."""
-    _refuse_ledger(ledger)
+    """Answer a query or a workload, or carry out a plan: reserve, read, add noise, commit.
+
+    A table whose description names a ledger is booked there, whoever asks.
+    """
+    ledger = table.own_ledger() if ledger is None else ledger
+    signature = signed(ledger, actor, purpose)
     plan, read = _decided(table, asked, mechanism, share, t, ledger)
     groups = _groups(table, plan)
     for people, part in groups.values():
@@ -63,7 +70,7 @@ def release(
         answers = _answers_without_ledger(table, plan, groups, read)
     else:
         unbooked = None
-        reservations = _reserve(ledger, table, plan, groups)
+        reservations = _reserve(ledger, table, plan, groups, signature)
         with _charged(ledger, reservations.values()):
             entries = ", ".join(str(reservation.entry) for reservation in reservations.values())
             _LOG.debug("charged as entry %s; reading %s", entries, _columns_read(plan))
@@ -87,6 +94,20 @@ def _refuse_ledger(ledger: object) -> None:
         raise LedgerError(
             f"ledger= is a {type(ledger).__name__}. Open one: ledger=accord.Ledger('accord.db')."
         )
+
+
+def signed(ledger: Ledger | None, actor: str | None, purpose: str | None) -> Signature:
+    """Who asks, and why, if that is what the ledger wants to be told; before anything is read."""
+    from accord.ledger.requiring import refuse_unsigned_early
+    from accord.ledger.signing import UNSIGNED, Signature
+
+    _refuse_ledger(ledger)
+    signature = Signature(actor, purpose)
+    if ledger is not None:
+        refuse_unsigned_early(ledger.books, signature)
+    elif signature != UNSIGNED:
+        raise LedgerError("actor= and purpose= are booked in a ledger. Give ledger=, or leave them out.")
+    return signature
 
 
 def _decided(
@@ -211,15 +232,17 @@ def _remember(table: Table, groups: Groups) -> Unbooked | None:
 # ---- reserve ---------------------------------------------------------------------------------------------
 
 
-def _reserve(ledger: Ledger, table: Table, plan: Plan, groups: Groups) -> dict[Any, Reservation]:
+def _reserve(
+    ledger: Ledger, table: Table, plan: Plan, groups: Groups, signature: Signature
+) -> dict[Any, Reservation]:
     """Charge the people of all groups, or nobody, before anything is read."""
     from accord.ledger import charging, registering
 
     if plan.is_grouped:
         assert isinstance(plan.query, Grouped)
         by_name = {plan.query.part.name(key): people for key, (people, _) in groups.items()}
-        registering.register_groups(ledger.books, table, by_name)
-    reservations = charging.reserve_all(ledger.books, list(groups.values()))
+        registering.register_groups(ledger.books, table, by_name, signature)
+    reservations = charging.reserve_all(ledger.books, list(groups.values()), signature)
     return dict(zip(groups, reservations, strict=True))
 
 

@@ -97,6 +97,33 @@ def history_view(history: list[dict[str, Any]]) -> RenderableType:
     return table
 
 
+def events_view(events: list[dict[str, Any]], releases: list[dict[str, Any]]) -> RenderableType:
+    """What else was done than releases, and these."""
+    table = text_table(">entry", "time (UTC)", "kind", "table", "what", "actor", "purpose")
+    for event in events:
+        time, tables = event["time"][:19].replace("T", " "), event.get("tables", [event.get("table")])
+        names = ", ".join(filter(None, tables))
+        said = (event.get("actor") or "", event.get("purpose") or event.get("why") or "")
+        add_row(table, str(event["entry"]), time, event["kind"], names, _event_text(event), *said)
+    return Group(table, Text(), history_view(releases)) if releases else table
+
+
+def _event_text(event: dict[str, Any]) -> str:
+    """What an event changed, in numbers."""
+    match event["kind"]:
+        case "register":
+            counts = (
+                f"{event[name]:,} {name}" for name in ("joined", "left", "lowered", "raised") if event[name]
+            )
+            return f"version {event['version']}: {', '.join(counts) or 'the same people and levels'}"
+        case "withdraw" | "readmit":
+            return f"{event['people']:,} people"
+        case "policy":
+            return f"requires {' and '.join(event['require']) or 'nothing'}"
+        case _:
+            return "an older copy was accepted"
+
+
 def _reservation_cells(reservation: dict[str, Any]) -> list[str]:
     """What stands in the first line of a reservation, for all its questions."""
     paid = sorted({line["charge"] for line in reservation["booked"] if line["charge"] != "0"}, key=float)
