@@ -641,6 +641,7 @@ def looked_at(life, path):
         lambda ledger: recognised(ledger.books, life.people),
         lambda ledger: ledger.verify(),
         lambda ledger: settle(ledger.books, life.reservation, []),
+        lambda ledger: ledger.person(35),
         lambda ledger: ledger.accept_backup("a trial"),
     ):
         yield life.outcome(lambda act=act: act(Ledger(path, key, create=False)))
@@ -661,10 +662,10 @@ def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypat
                 with suppress(sqlite3.IntegrityError):  # no nonsense to SQLite, for once
                     connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT MAX(rowid) FROM {table})", [nonsense])  # fmt: skip
             outcomes = list(looked_at(life, tmp_path / "accord.db"))
-            assert len(outcomes) == 7
+            assert len(outcomes) == 8
 
 
-KINDS = ["register", "reserve", "release", "restored", "withdraw", "readmit", "policy", "else"]
+KINDS = ["register", "reserve", "release", "restored", "withdraw", "readmit", "policy", "person", "else"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -700,7 +701,7 @@ def test_entries_that_somebody_else_made_up_are_no_surprise(kind, life, tmp_path
             connection.execute("INSERT INTO accord_entry VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         ledger = Ledger(tmp_path / "accord.db")
         assert "entry 11 was not written with the ledger's key" in ledger.verify().problems
-        assert len(list(looked_at(life, tmp_path / "accord.db"))) == 7
+        assert len(list(looked_at(life, tmp_path / "accord.db"))) == 8
 
 
 def test_a_damaged_index_does_not_charge_somebody_else(life, tmp_path):

@@ -79,6 +79,32 @@ def test_a_release_is_booked_where_the_description_says(ledger):
     assert "Leave --ledger out." in run("plan", "people", "count", "--ledger", "other.db", code=2).stderr
 
 
+def test_a_name_stands_for_the_ledger_that_it_names(folder):
+    assert "made the ledger" in run("ledger", "init", "people").stdout
+    assert "registered 'people': 4 people" in run("ledger", "register", "people").stdout
+    run("release", "people", "mean", "stay", "--share", 0.1, "--why", "a report")
+    assert "a report" in run("ledger", "history", "people", "--table", "people", "--json").stdout
+    assert "1 person withdrew" in run("ledger", "withdraw", "people", 4).stdout
+    assert "They have withdrawn" in run("ledger", "person", "people", 4).stdout
+    assert "whole: " in run("ledger", "verify", "people").stdout
+    assert (folder / "accord.db").exists() and not (folder / "people").exists()
+    for words in (["nobody"], ["people", "people"], ["accord.db"]):
+        assert (
+            "give URL NAME SOURCE, or one table of accord.toml"
+            in run("ledger", "register", *words, code=2).stderr
+        )
+
+
+def test_no_way_past_the_described_ledger(folder, ledger):
+    """Whoever releases: the library, an algorithm of one's own, an estimator."""
+    people = accord.catalog()["people"]
+    with pytest.raises(accord.errors.QueryError, match="with a ledger, say how much"):
+        accord.sample(lambda rows, epsilon: 1.0, people)
+    accord.sample(lambda rows, epsilon: 1.0, people, share=0.1, columns=["stay"])
+    people.release(people.plan(accord.mean("stay"), share=0.1))
+    assert len(ledger.history()) == 2
+
+
 def test_what_is_described_is_not_said_again():
     said = run("plan", "people", "mean", "stay", "--user", "id", code=2).stderr
     assert "people is described in accord.toml. Change it there, or leave --user out." in said
@@ -187,6 +213,11 @@ def test_a_batch_is_one_workload(folder, ledger):
     assert (answered["table"], answered["names"]) == ("people", ["stay", "question 2"])
     assert answered["charges"] == planned["charges"] and len(answered["receipts"]) == 2
     assert len(ledger.history()) == 1  # together
+    (folder / "questions.toml").write_text(
+        QUESTIONS.replace("share = 0.1", 'share = 0.1\npurpose = "a report"')
+    )
+    run("run", "questions.toml", "--actor", "J. Doe")
+    assert (ledger.history()[1]["actor"], ledger.history()[1]["purpose"]) == ("J. Doe", "a report")
 
 
 WRONG = {

@@ -93,6 +93,29 @@ def _change(url: str, kind: str, ids: tuple[str, ...], options: dict[str, Any]) 
 
 @ledger.command()
 @click.argument("url")
+@click.argument("person_id", metavar="ID")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page to print, too.",
+)
+@signature_options
+@json_option
+def person(url: str, person_id: str, html: Path | None, **options: Any) -> None:
+    """Everything that was released about one person, what it cost them, and what is left.
+    The look-up is booked."""
+    from accord.report.people import person_view, write_page
+
+    refuse_in(options["as_json"])
+    record = _opened(url).person(person_id, **signature(options))
+    print_result(options["as_json"], record.describe, lambda: person_view(record))
+    if html is not None:
+        click.echo(f"page: {write_page(record, html)}", err=True)
+
+
+@ledger.command()
+@click.argument("url")
 @plot_option("the budgets")
 @json_option
 def show(url: str, plot: Path | None, as_json: bool) -> None:
@@ -129,7 +152,9 @@ def require(url: str, names: tuple[str, ...], **options: Any) -> None:
 @ledger.command()
 @click.argument("url")
 @click.option("--table", metavar="NAME", help="Of this table only.")
-@click.option("--kind", metavar="KIND", help="release, register, withdraw, readmit, policy, restored or all.")
+@click.option(
+    "--kind", metavar="KIND", help="release, register, withdraw, readmit, policy, person, restored or all."
+)
 @click.option("--actor", metavar="NAME", help="What this one asked for.")
 @click.option("--since", metavar="DATE", help="Not before this moment, in UTC.")
 @click.option("--until", metavar="DATE", help="Before this moment.")

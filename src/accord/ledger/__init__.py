@@ -11,6 +11,7 @@
     withdrawing.py  leave nothing to people in any table, until they are readmitted
     charging.py     reserve before anything is read, settle afterwards; what everyone has left
     history.py      how everyone stands and what was done, for reading and for other programs
+    person.py       everything that a ledger knows about one person, for that person
     verifying.py    what is wrong with a ledger
     backups.py      go on from an older copy
     accounts.py     what everyone has spent, and who is in which cohort, as they are stored
@@ -32,7 +33,8 @@ The jobs work on `Books`, which a Ledger has as `ledger.books`. What they know o
 """
 
 from accord.ledger.ledger import Ledger
+from accord.ledger.person import Person
 from accord.ledger.registering import Registration
 from accord.ledger.withdrawing import Withdrawal
 
-__all__ = ["Ledger", "Registration", "Withdrawal"]
+__all__ = ["Ledger", "Person", "Registration", "Withdrawal"]

@@ -7,8 +7,8 @@
 The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table,
 "reserve" charges, and what came of a reservation: "release" with its receipts, or "failed". A reservation
 without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "policy": what
-has to be said with everything that is asked. "restored": an older copy was accepted, and what was done since
-is forgotten. The accounts follow from the entries: `Replay`.
+has to be said with everything that is asked. "person": somebody was looked up. "restored": an older copy was
+accepted, and what was done since is forgotten. The accounts follow from the entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
 is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
@@ -47,7 +47,7 @@ REQUIRED = "require"
 """What the ledger wants to be told, in bodies of kind "policy" and in `accord_meta`."""
 _LISTS = {"charges": "[#,$]", "moves": "[#,$,#,#]"}
 """The long lists in bodies, by a row: cohort and charge; source, level, target and people of a move."""
-_UNREADABLE = (LedgerError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)
+UNREADABLE = (LedgerError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)
 """What reading an entry raises that is not what it should be."""
 _LONG = 10_000
 """Letters of a list that is worth reading by column."""
@@ -240,7 +240,7 @@ class Replay:
                 self.problems.append(f"{this} was not written with the ledger's key")
             try:
                 self._apply(entry)
-            except _UNREADABLE as fault:
+            except UNREADABLE as fault:
                 self.problems.append(f"{this} cannot be read ({type(fault).__name__})")
             previous, seq = entry.hash, entry.seq if isinstance(entry.seq, int) else seq + 1
         return self
@@ -261,6 +261,8 @@ class Replay:
                 self._withdraw(entry.seq, content)
             case "policy":
                 self.required = ",".join(content[REQUIRED])
+            case "person":
+                pass  # somebody was looked up
             case "restored":
                 self.restored += 1
             case kind:

@@ -29,6 +29,7 @@ _REPEATED = {
     "withdraw": ("accord", "people", "tables", *_SIGNED),
     "readmit": ("accord", "people", "tables", *_SIGNED),
     "policy": ("accord", "require", *_SIGNED),
+    "person": ("accord", "known", *_SIGNED),
     "restored": ("accord", "why", "had"),
 }
 """What the history repeats of entries, by their kind; a reservation and what came of it are a release."""
@@ -62,7 +63,7 @@ def accounts(books: Books) -> list[Account]:
 def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable) -> list[Account]:
     """Those of one table, by level."""
     names: dict[str, list[str]] = {}
-    for tier, level in _tiers(books, row.tiers).items():
+    for tier, level in tiers_of(books, row.tiers).items():
         names.setdefault(level, []).append(tier)
     if not cohorts.chosen.size:
         return []
@@ -84,7 +85,7 @@ def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable) -> list[A
     return accounts
 
 
-def _tiers(books: Books, text: str) -> dict[str, str]:
+def tiers_of(books: Books, text: str) -> dict[str, str]:
     """The levels of a table's tiers, as text, by their names."""
     try:
         return dict(json.loads(text))

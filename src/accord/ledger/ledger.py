@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from accord.errors import LedgerError
 from accord.ledger import backups, charging, history, registering, requiring, verifying, withdrawing
+from accord.ledger import person as people_records
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
 from accord.ledger.opening import open_books
+from accord.ledger.person import Person
 from accord.ledger.registering import Agreement, Registration
 from accord.ledger.signing import Signature
 from accord.ledger.verifying import Verdict
@@ -148,6 +150,16 @@ class Ledger:
         """
         return charging.affordable(self.books, people, plan)
 
+    def person(self, person_id: Any, *, actor: str | None = None, purpose: str | None = None) -> Person:
+        """Everything that the ledger knows about one person: what was released, and what it cost them.
+
+        The look-up is booked.
+
+        Raises:
+            LedgerError: no table knows this id.
+        """
+        return people_records.person(self.books, person_id, Signature(actor, purpose))
+
     def accounts(self) -> list[Account]:
         """Every level of every table: how many people, what they have spent and what they have left."""
         return history.accounts(self.books)
@@ -171,8 +183,8 @@ class Ledger:
 
         Args:
             table: of this table only, by its name.
-            kind: "release", "register", "withdraw", "readmit", "policy", "restored", or "all", which is what
-                the other arguments choose from.
+            kind: "release", "register", "withdraw", "readmit", "policy", "person", "restored", or "all",
+                which is what the other arguments choose from.
             actor: what this one asked for only.
             since: not before this moment: a date (its first moment), a timestamp or ISO text; in UTC, if it
                 has no time zone.

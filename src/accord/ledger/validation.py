@@ -177,6 +177,19 @@ def each_entry(db: Session) -> Iterator[Entry]:
         yield entry
 
 
+def each_entry_backwards(db: Session) -> Iterator[Entry]:
+    """The same, newest first."""
+    following: Entry | None = None
+    for row in db.stream(select_sql("accord_entry", "ORDER BY seq DESC")):
+        _check(db, "accord_entry", [row])
+        entry = Entry(*row)
+        is_next = following is None or (entry.seq, entry.hash) == (following.seq - 1, following.previous)
+        if not is_next or not entry.is_whole:
+            raise db.damaged("its entries do not follow from each other")
+        following = entry
+        yield entry
+
+
 def whole_numbers(listed: Any) -> list[int]:
     """Those of a list in an entry, which may be anything if somebody else wrote it."""
     return [one for one in listed if isinstance(one, int)] if isinstance(listed, list) else []

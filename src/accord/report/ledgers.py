@@ -120,6 +120,8 @@ def _event_text(event: dict[str, Any]) -> str:
             return f"{event['people']:,} people"
         case "policy":
             return f"requires {' and '.join(event['require']) or 'nothing'}"
+        case "person":
+            return "somebody was looked up" if event["known"] else "somebody was looked up who is not known"
         case _:
             return "an older copy was accepted"
 
