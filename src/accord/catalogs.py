@@ -185,9 +185,14 @@ class Catalog:
             opened = table(self._place(described["source"]), **self._options(described))
         for column, declared in self._columns[name].items():
             _refuse_column(section, opened, column, declared)
-        about = described.get("about", "")
-        opened.description = Description(name, self.label, about, self._columns[name], self.ledger_of(name))
+        columns, ledger = self._columns[name], self.ledger_of(name)
+        opened.description = Description(name, self.label, self.about(name), columns, ledger)
         return opened
+
+    def about(self, name: str) -> str:
+        """What a table is, in a sentence; empty: it does not say."""
+        sentence: str = self._section(name).values.get("about", "")
+        return sentence
 
     def ledger_of(self, name: str) -> str | None:
         """Where the budgets of a table are kept; None: nowhere."""

@@ -55,7 +55,7 @@ class Mixed(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory(dir=MEMORY)
         self.url = f"{self.folder.name}/accord.db"
-        self.spent, self.levels = {}, {}
+        self.spent, self.levels, self.gone = {}, {}, {}
         self.files = {}
 
     def teardown(self):
@@ -113,14 +113,18 @@ class Mixed(RuleBasedStateMachine):
     # the model
 
     def level(self, person):
-        """The strictest wish counts everywhere."""
-        return min((levels[person] for levels in self.levels.values() if person in levels), default=0)
+        """The strictest wish counts everywhere, also that of tables which they left."""
+        tables = (*self.levels.values(), *self.gone.values())
+        return min((levels[person] for levels in tables if person in levels), default=0)
 
     def left(self, person):
         level = self.level(person)
         return PUBLIC if level == PUBLIC else max(0, level - self.spent[person])
 
-    def enter(self, name, levels):
+    def enter(self, name, levels, is_part=False):
+        """Who leaves a part of a table is known to the table."""
+        last = self.gone.get(name, {}) | self.levels.get(name, {})
+        self.gone[name] = {} if is_part else {p: e for p, e in last.items() if p not in levels}
         self.levels[name] = levels
         self.spent = dict.fromkeys(levels, 0) | self.spent
 
@@ -164,12 +168,24 @@ class Mixed(RuleBasedStateMachine):
         number = self.files[name][2] if name in self.files else len(self.files)
         self.files[name] = (path, table, number)
         if by_words:
+            agreed = ["--raise", "--why", "they agreed"]
             code, made = self.run(
-                "ledger", "register", self.url, name, path, "--epsilon", self.wish, "--user", self.who
+                "ledger",
+                "register",
+                self.url,
+                name,
+                path,
+                "--epsilon",
+                self.wish,
+                "--user",
+                self.who,
+                *agreed,
             )
             assert code == 0 and made["people"] == len(table)
         else:
-            assert accord.Ledger(self.url).register(self.opened(path), name).people == len(table)
+            agreed = {"raise_levels": True, "actor": "a test", "purpose": "they agreed"}
+            made = accord.Ledger(self.url).register(self.opened(path), name, **agreed)
+            assert made.people == len(table)
         self.enter(name, {p: LEVELS[e] for p, e in table.items()})
 
     @precondition(lambda self: self.files)
@@ -222,7 +238,7 @@ class Mixed(RuleBasedStateMachine):
     def part(self, name, part, levels):
         """A public group becomes a table, unless one of the same people with the same levels is there."""
         if levels not in self.levels.values():
-            self.enter(f"{self.known_as(name)}: {part}", levels)
+            self.enter(f"{self.known_as(name)}: {part}", levels, is_part=True)
 
     def known_as(self, name):
         """The ledger finds a table by who is in it: of two that are alike it takes one."""

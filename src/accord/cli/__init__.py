@@ -3,7 +3,7 @@
 stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage.
 
     ask.py       plan, release, whatif
-    described.py init, run
+    described.py init, run, report
     ledger.py    accord ledger …
     research.py  audit, reproduce, mechanisms
     start.py     demo, version

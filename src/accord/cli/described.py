@@ -1,4 +1,4 @@
-"""Tables that are described once, in accord.toml: a first description, and batches of questions."""
+"""Tables that are described once, in accord.toml: a first description, batches of questions, and a sheet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 import accord
 from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
 from accord.cli.group import DESCRIBED, main
-from accord.cli.options import signature, signature_options
+from accord.cli.options import json_option, signature, signature_options
 from accord.cli.parsing import catalog_here
 from accord.cli.printing import print_result, refuse_in, working
 from accord.engines import Kind, open_source
@@ -152,3 +152,30 @@ def run(questions: Path, is_planned: bool, **options: Any) -> None:
     with working("reading the table"):
         released = people.release(asked, batch.mechanism, batch.share, **booked)
     print_result(True, lambda: {**released.receipt(), **about}, str)
+
+
+@main.command()
+@click.argument("table")
+@click.option("--ledger", metavar="URL", help="Where it is registered; known of a table in accord.toml.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page to print, too.",
+)
+@json_option
+def report(table: str, ledger: str | None, html: Path | None, as_json: bool) -> None:
+    """One sheet about a TABLE, without jargon: who chose what, what was asked, what it cost, what is left."""
+    from accord.report.board import board, board_html, board_view
+    from accord.report.pages import write_page
+
+    refuse_in(as_json)
+    about, found = "", catalog_here()
+    if found is not None and table in found:
+        about, ledger = found.about(table), ledger or found.ledger_of(table)
+    if ledger is None:
+        raise click.UsageError("give --ledger URL, or the name of a table in accord.toml that names one.")
+    sheet = board(accord.Ledger(ledger, create=False), table, about)
+    print_result(as_json, lambda: sheet, lambda: board_view(sheet))
+    if html is not None:
+        click.echo(f"page: {write_page(html, f'Statistics about {table}', board_html(sheet))}", err=True)

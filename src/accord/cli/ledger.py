@@ -105,13 +105,14 @@ def _change(url: str, kind: str, ids: tuple[str, ...], options: dict[str, Any]) 
 def person(url: str, person_id: str, html: Path | None, **options: Any) -> None:
     """Everything that was released about one person, what it cost them, and what is left.
     The look-up is booked."""
-    from accord.report.people import person_view, write_page
+    from accord.report.pages import write_page
+    from accord.report.people import TITLE, person_html, person_view
 
     refuse_in(options["as_json"])
     record = _opened(url).person(person_id, **signature(options))
     print_result(options["as_json"], record.describe, lambda: person_view(record))
     if html is not None:
-        click.echo(f"page: {write_page(record, html)}", err=True)
+        click.echo(f"page: {write_page(html, TITLE, person_html(record))}", err=True)
 
 
 @ledger.command()

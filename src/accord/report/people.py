@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -11,35 +9,13 @@ from rich.text import Text
 
 from accord import odds
 from accord.budget import PUBLIC, level_text
-from accord.errors import AccordError
 from accord.report.html import article
 from accord.report.tables import add_row, bullet, text_table, to_text
 
 if TYPE_CHECKING:
     from accord.ledger.person import Charged, Person
 
-_TITLE = "What was released about one person"
-_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }}
-table {{ border-collapse: collapse; margin: .6em 0 1.2em; }}
-th {{ text-align: left; }}
-@media print {{ body {{ margin: 0; max-width: none; }} }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{content}
-</body>
-</html>
-"""
+TITLE = "What was released about one person"
 
 
 def person_view(person: Person) -> RenderableType:
@@ -49,7 +25,7 @@ def person_view(person: Person) -> RenderableType:
         note = "left: the level goes on counting" if member.is_left else ""
         add_row(tables, member.table, member.tier or "", level_text(member.level), note)
     parts: list[RenderableType] = [
-        Text(f"{_TITLE}, as of {_minute(person.time)} UTC"),
+        Text(f"{TITLE}, as of {_minute(person.time)} UTC"),
         Text(),
         Text("Tables", "bold"),
         tables,
@@ -127,17 +103,3 @@ def person_text(person: Person) -> str:
 def person_html(person: Person) -> str:
     """The record as HTML, for notebooks and pages."""
     return article(person_view(person))
-
-
-def write_page(person: Person, path: Path) -> Path:
-    """The record as a page to print, which fetches nothing from anywhere.
-
-    Raises:
-        AccordError: it cannot be written.
-    """
-    page = _PAGE.format(title=escape(_TITLE), content=person_html(person))
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as fault:
-        raise AccordError(f"{path} cannot be written ({fault.strerror}). Give another place.") from None
-    return path

@@ -1,0 +1,196 @@
+"""One sheet about a table, for whoever answers for it.
+
+Who chose what, what was asked, what it cost, what the answers were worth and what is left, without jargon.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from accord import odds
+from accord.budget import amount_text, to_micro
+from accord.errors import LedgerError, did_you_mean
+from accord.report import svg
+from accord.report.html import article
+from accord.report.svg import Mark
+from accord.report.tables import add_row, bullet, near, number, text_table
+
+if TYPE_CHECKING:
+    from accord.ledger import Ledger
+    from accord.ledger.history import Account
+
+_MOST_RELEASES = 40
+
+
+def board(ledger: Ledger, table: str, about: str = "") -> dict[str, Any]:
+    """What the sheet says about a registered table, as plain data.
+
+    Raises:
+        LedgerError: no table of this name is registered.
+    """
+    accounts = [account for account in ledger.accounts() if account.table == table]
+    if not accounts:
+        known = dict.fromkeys(account.table for account in ledger.accounts())
+        raise LedgerError(f"no table {table!r} is registered in {ledger.label}: {did_you_mean(table, known)}")
+    events = ledger.history(table=table, kind="all")
+    registered = [event for event in events if event["kind"] == "register"]
+    people = {kind: sum(e["people"] for e in events if e["kind"] == kind) for kind in ("withdraw", "readmit")}
+    return {
+        "schema": 1,
+        "table": table,
+        "about": about,
+        "ledger": ledger.label,
+        "time": datetime.now(UTC).isoformat(),
+        "levels": [_level(account) for account in accounts],
+        "releases": [_release(event) for event in events if event["kind"] == "release"],
+        "versions": len(registered),
+        "lowered": sum(event["lowered"] for event in registered),
+        "raised": sum(event["raised"] for event in registered),
+        "withdrawn": people["withdraw"] - people["readmit"],
+    }
+
+
+def _level(account: Account) -> dict[str, Any]:
+    micro = int(to_micro(account.level))
+    return {
+        "tier": account.tier,
+        "level": amount_text(account.level),
+        "people": account.people,
+        "meaning": "opted out: never read" if micro == 0 else _meaning(micro),
+        "spent": [amount_text(x) for x in account.spent],
+        "left": [amount_text(x) for x in account.left],
+        "part_spent": min(1.0, account.spent[1] / account.level) if 0 < account.level < inf else None,
+    }
+
+
+def _meaning(micro: int) -> str:
+    """What a level promises if all of it is spent, without a Greek letter."""
+    return odds.charge_in_words(micro, micro, None, "{}").partition(": ")[2]
+
+
+def _release(event: dict[str, Any]) -> dict[str, Any]:
+    charged = [line for line in event["booked"] if line["charge"] != "0"]
+    protected = [line for line in charged if line["level"] != "inf"]
+    return {
+        "entry": event["entry"],
+        "time": event["time"],
+        "questions": event["queries"],
+        "actor": event["actor"],
+        "purpose": event["purpose"],
+        "state": event["state"],
+        "answers": [{name: r[name] for name in ("value", "interval", "rmse")} for r in event["receipts"]],
+        "people": sum(line["people"] for line in charged),
+        "most": max((line["charge"] for line in protected), key=float, default="0"),
+    }
+
+
+def board_view(found: dict[str, Any]) -> RenderableType:
+    """The sheet, as tables of text."""
+    people = sum(level["people"] for level in found["levels"])
+    about = f"{found['about']}: " if found["about"] else ""
+    return Group(
+        Text(f"{about}{people:,} people, as of {_minute(found['time'])} UTC"),
+        Text(),
+        _chosen(found),
+        Text(),
+        _asked(found),
+        Text(),
+        _left(found),
+        Text(),
+        *map(bullet, _changes(found)),
+        Text(
+            f"From the ledger {found['ledger']}, in which every release is booked before it is made.", "dim"
+        ),
+    )
+
+
+def _chosen(found: dict[str, Any]) -> RenderableType:
+    table = text_table(
+        "choice",
+        ">people",
+        "what was promised",
+        title="Who chose what, and what it promises for all releases together",
+    )
+    for level in found["levels"]:
+        add_row(table, _name(level), f"{level['people']:,}", level["meaning"])
+    return table
+
+
+def _asked(found: dict[str, Any]) -> RenderableType:
+    if not found["releases"]:
+        return Text("Nothing has been released yet.")
+    table = text_table(
+        "when (UTC)", "question", "answer, and where the truth lies with 95 %", "by", "why", ">cost at most",
+        title=f"What was asked: {len(found['releases']):,} releases",
+    )  # fmt: skip
+    for each in found["releases"][-_MOST_RELEASES:]:
+        answers = each["answers"] or [None] * len(each["questions"])
+        for k, (question, answer) in enumerate(zip(each["questions"], answers, strict=True)):
+            said = each["state"] if answer is None else _answer(answer)
+            own = (each["actor"] or "", each["purpose"] or "", _cost(each)) if k == 0 else ("", "", "")
+            add_row(table, _minute(each["time"]) if k == 0 else "", question, said, *own)
+    older = len(found["releases"]) - _MOST_RELEASES
+    return Group(table, Text(f"and {older:,} older ones", "dim")) if older > 0 else table
+
+
+def _cost(each: dict[str, Any]) -> str:
+    if not each["people"]:
+        return "nothing"
+    return "public people only" if each["most"] == "0" else each["most"]
+
+
+def _answer(answer: dict[str, Any]) -> str:
+    """An answer and its interval in a few words; of many numbers, how many they are."""
+    value, interval = answer["value"], answer["interval"]
+    if isinstance(value, dict | list):
+        return f"{len(value):,} numbers"
+    if not isinstance(value, float) or interval is None or interval["unit"] != "value":
+        return str(value)
+    low, high = interval["bounds"]
+    return f"{near(value, answer['rmse'] or 0)}   ({number(float(low), 4)} … {number(float(high), 4)})"
+
+
+def _left(found: dict[str, Any]) -> RenderableType:
+    table = text_table("choice", ">spent", ">left", title="What is left")
+    for level in found["levels"]:
+        if level["part_spent"] is not None:
+            add_row(
+                table, _name(level), *(" … ".join(dict.fromkeys(level[name])) for name in ("spent", "left"))
+            )
+    return table
+
+
+def _changes(found: dict[str, Any]) -> list[str]:
+    counts = {
+        "withdrew, and are in nothing any more": found["withdrawn"],
+        "chose a stricter level since they are registered": found["lowered"],
+        "were given a laxer level, which somebody signed": found["raised"],
+    }
+    return [f"{people:,} people {what}." for what, people in counts.items() if people]
+
+
+def _name(level: dict[str, Any]) -> str:
+    return level["tier"] or f"level {level['level']}"
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")
+
+
+def board_html(found: dict[str, Any]) -> str:
+    """The sheet as HTML, with two pictures."""
+    levels = found["levels"]
+    people = [Mark(_name(level), level["people"], f"{level['people']:,}") for level in levels]
+    spent = [
+        Mark(_name(level), level["part_spent"], f"{level['part_spent']:.0%}")
+        for level in levels
+        if level["part_spent"] is not None
+    ]
+    pictures = svg.bars("How many people chose what", people)
+    pictures += svg.bars("How much of what they allowed is spent, by those who spent most", spent, full=1.0)
+    return article(board_view(found), pictures)
