@@ -15,10 +15,14 @@ nor the text of an engine's error, which may quote one.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from inspect import currentframe
+from typing import TypeVar
+
+E = TypeVar("E", bound="AccordError")
 
 
 class AccordWarning(UserWarning):
@@ -31,6 +35,14 @@ class PrivacyWarning(AccordWarning):
 
 class AccordError(Exception):
     """Everything that accord refuses on purpose."""
+
+    counted_as = ""
+    """In a word, why a ledger refused it, if ledgers count such refusals."""
+
+    def counted(self: E, reason: str) -> E:
+        """The same, as a refusal that ledgers count."""
+        self.counted_as = reason
+        return self
 
 
 class SpecError(AccordError, ValueError):
@@ -48,6 +60,8 @@ class PlanError(AccordError, ValueError):
 class BudgetError(AccordError):
     """Somebody has less left than the release would cost them. Nothing is spent."""
 
+    counted_as = "budget"
+
 
 class LedgerError(AccordError):
     """The ledger cannot be used, or does not know the table."""
@@ -55,6 +69,16 @@ class LedgerError(AccordError):
 
 class SourceError(AccordError):
     """The data cannot be opened or read."""
+
+
+def without_password(text: str) -> str:
+    """A text that may be an address, without what may be a password in it.
+
+    >>> without_password("mysql://me:secret@host/db"), without_password("host=h password=secret")
+    ('mysql://…@host/db', 'host=h password=…')
+    """
+    hidden = re.sub(r"(:?/{1,2})[^@'\"]*@", r"\1…@", text)
+    return re.sub(r"(?i)(password|passwd|pwd)(\s*=\s*)[^\s&'\"]+", r"\1\2…", hidden)
 
 
 def warn(message: str, category: type[Warning]) -> None:

@@ -282,6 +282,6 @@ def test_the_command_line(tmp_path, monkeypatch):
     )
     document = json.loads(text)
     assert [event["purpose"] for event in document["releases"]] == [None, "a report"]
-    assert [event["kind"] for event in document["events"]] == ["register", "policy"]
+    assert [event["kind"] for event in document["events"]] == ["register", "policy", "refused"]
     assert json.loads(run("ledger", "history", "a.db", "--json")[1]).keys() == {"schema", "releases"}
     assert run("ledger", "verify", "a.db")[0] == 0

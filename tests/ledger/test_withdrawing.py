@@ -199,6 +199,7 @@ def test_the_chain_holds_no_id(tmp_path):
         "actor",
         "purpose",
         "tables",
+        "left",
         "digest",
         "moves",
         "accounts",

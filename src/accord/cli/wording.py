@@ -11,8 +11,8 @@ import re
 from accord.cli.options import STATISTICS, level_options, table_options
 
 _CALLS = {
-    "accord.plan(ledger.remaining(table), query) (on the command line --remaining)": "--remaining",
-    "table.plan(query, share=…), or accord.plan(ledger.remaining(table), query)": "--share F, or --remaining",
+    "table.plan(query, remaining=ledger) (on the command line --remaining)": "--remaining",
+    "table.plan(query, share=…), or table.plan(query, remaining=ledger)": "--share F, or --remaining",
     "user='…' (on the command line --user)": "--user COLUMN",
     "Open it again with accord.table and plan again.": "Ask again.",
     "Plan again with table.plan(query)": "Ask again",

@@ -7,6 +7,7 @@
     policies.py     where a table's levels come from, and whether a new version says otherwise
     signing.py      who asked for something, and why
     requiring.py    that this has to be said with everything that is asked
+    refusing.py     what was refused is counted, and booked once an hour at most
     recognising.py  which registered table a table is, and why it is none
     withdrawing.py  leave nothing to people in any table, until they are readmitted
     charging.py     reserve before anything is read, settle afterwards; what everyone has left

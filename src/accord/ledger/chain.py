@@ -7,8 +7,9 @@
 The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table,
 "reserve" charges, and what came of a reservation: "release" with its receipts, or "failed". A reservation
 without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "policy": what
-has to be said with everything that is asked. "person": somebody was looked up. "restored": an older copy was
-accepted, and what was done since is forgotten. The accounts follow from the entries: `Replay`.
+has to be said with everything that is asked. "person": somebody was looked up. "refused": how often what was
+asked was refused. "restored": an older copy was accepted, and what was done since is forgotten. The accounts
+follow from the entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
 is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
@@ -261,8 +262,8 @@ class Replay:
                 self._withdraw(entry.seq, content)
             case "policy":
                 self.required = ",".join(content[REQUIRED])
-            case "person":
-                pass  # somebody was looked up
+            case "person" | "refused":
+                pass  # somebody was looked up, or got nothing: the accounts are as they were
             case "restored":
                 self.restored += 1
             case kind:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from accord.ledger.books import Books
 from accord.ledger.chain import Entry, list_text
 from accord.ledger.cohorts import NONE
 from accord.ledger.recognising import recognised, registered_table
+from accord.ledger.refusing import counting
 from accord.ledger.registering import agree_on_neighbors
 from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import UNSIGNED, Signature
@@ -70,11 +72,18 @@ def reserve_all(
 ) -> list[Reservation]:
     """Charge everyone for plans about different people; all of them or nobody."""
     fingerprints = [table.identity.fingerprint(books.secret) for table, _ in asked]
-    with books.writing() as db:
+    with counting(books, signature, partial(_name_of, books, fingerprints)), books.writing() as db:
         return [
             _charge(books, db, table, plan, fingerprint, signature)
             for (table, plan), fingerprint in zip(asked, fingerprints, strict=True)
         ]
+
+
+def _name_of(books: Books, fingerprints: list[str]) -> str:
+    """What the first of some tables is registered as; empty: as nothing."""
+    with books.reading() as db:
+        names = {row.fingerprint: row.name for row in checked_accounts(db).tables}
+    return names.get(fingerprints[0], "")
 
 
 def refuse_changed_table(books: Books, table: Registrable, reservation: Reservation) -> None:
@@ -84,29 +93,40 @@ def refuse_changed_table(books: Books, table: Registrable, reservation: Reservat
 
 
 def settle(books: Books, reservation: Reservation, receipts: list[dict[str, Any]] | None) -> Entry:
-    """Book what came of a reservation; None: nothing was released.
+    """Book what came of a reservation; None: nothing was released. See `settle_all`."""
+    return settle_all(books, [(reservation, receipts)])[0]
+
+
+def settle_all(books: Books, done: Sequence[tuple[Reservation, list[dict[str, Any]] | None]]) -> list[Entry]:
+    """Book what came of reservations, all at once: none of the answers is given out before.
 
     Raises:
-        LedgerError: the ledger does not have it any more, so that its charge is forgotten; or somebody who
-            may have been read has withdrawn meanwhile, and it is booked as failed.
+        LedgerError: the ledger does not have one any more, so that its charge is forgotten; or somebody who
+            may have been read has withdrawn meanwhile, and all are booked as failed.
     """
     with books.writing() as db:
-        booked = db.rows("SELECT hash FROM accord_entry WHERE seq = ?", reservation.entry)
-        if booked != [(reservation.hash,)]:
-            raise LedgerError(
-                f"the ledger {books.label} does not have the reservation of this release any more: "
-                "an older copy of it was put in its place meanwhile. Ask again."
-            )
+        for reservation, _ in done:
+            booked = db.rows("SELECT hash FROM accord_entry WHERE seq = ?", reservation.entry)
+            if booked != [(reservation.hash,)]:
+                raise LedgerError(
+                    f"the ledger {books.label} does not have the reservation of this release any more: "
+                    "an older copy of it was put in its place meanwhile. Ask again."
+                )
         unchanged = digests(newest_entry(db))
-        withdrew = receipts is not None and withdrew_since(db, reservation.entry, reservation.table)
-        if receipts is None or withdrew:
-            entry = books.append(db, "failed", {"reserve": reservation.entry, **unchanged})
-        else:
-            content = {"reserve": reservation.entry, "receipts": receipts, **unchanged}
-            entry = books.append(db, "release", content)
+        withdrew = any(
+            receipts is not None and withdrew_since(db, reservation.entry, reservation.table)
+            for reservation, receipts in done
+        )
+        entries = []
+        for reservation, receipts in done:
+            content: dict[str, Any] = {"reserve": reservation.entry}
+            if receipts is not None and not withdrew:
+                content["receipts"] = receipts
+            kind = "release" if "receipts" in content else "failed"
+            entries.append(books.append(db, kind, content | unchanged))
     if withdrew:  # not above: that it failed is booked
         raise LedgerError("somebody of this table has withdrawn while it was read. Ask again.")
-    return entry
+    return entries
 
 
 def remaining(books: Books, table: Registrable) -> Spec:
@@ -188,7 +208,7 @@ def _planned_by_cohort(cohorts: CohortsOfTable, table: Spec, planned: Spec) -> I
         return cohorts.remaining
     raise PlanError(
         "the plan was made for other levels than this table has, or what is left has changed since. "
-        "Plan again: table.plan(query, share=…), or accord.plan(ledger.remaining(table), query)."
+        "Plan again: table.plan(query, share=…), or table.plan(query, remaining=ledger)."
     )
 
 
@@ -283,7 +303,7 @@ def _too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> s
         ask = f"Ask for share={level_text(share)} or less, or"
     return (
         f"this release charges {', '.join(lines)}{more}. {ask} plan from what is left: "
-        "accord.plan(ledger.remaining(table), query) (on the command line --remaining). "
+        "table.plan(query, remaining=ledger) (on the command line --remaining). "
         f"{_withdrew_text(cohorts, short)}See 'accord ledger show'. Nothing was spent."
     )
 

@@ -17,6 +17,7 @@ from accord.ledger.accounts import CohortsOfTable, TableRow, checked_accounts
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry
 from accord.ledger.cohorts import NONE
+from accord.ledger.refusing import pending
 from accord.ledger.validation import each_entry, whole_numbers
 
 _SIGNED = ("actor", "purpose")
@@ -33,7 +34,7 @@ _REPEATED = {
     "restored": ("accord", "why", "had"),
 }
 """What the history repeats of entries, by their kind; a reservation and what came of it are a release."""
-KINDS = tuple(_REPEATED)
+KINDS = (*_REPEATED, "refused")
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ def events(books: Books, choice: Choice) -> list[dict[str, Any]]:
     choice.chosen([])  # refuses what is no choice
     done: dict[int, dict[str, Any]] = {}
     names: dict[int, str] = {}
+    refused: list[dict[str, Any]] = []
     with books.reading() as db:
         for entry in each_entry(db):
             content = entry.outline
@@ -179,10 +181,29 @@ def events(books: Books, choice: Choice) -> list[dict[str, Any]]:
                 state = "released" if entry.kind == "release" else "failed"
                 done[number] |= {"state": state, "receipts": content.get("receipts", [])}
                 continue
+            if entry.kind == "refused":
+                refused += _refusals(entry.seq, content.get("refused"))
+                continue
             if entry.kind == "register" and isinstance(content.get("id"), int):
                 names[content["id"]] = str(content.get("table"))
             done[entry.seq] = _event(entry, content, names)
-    return choice.chosen(list(done.values()))
+        refused += _refusals(None, pending(db))
+    events = (
+        sorted((*done.values(), *refused), key=lambda event: _plain_time(event["time"]))
+        if refused
+        else done.values()
+    )
+    return choice.chosen(list(events))
+
+
+def _refusals(entry: int | None, counts: Any) -> list[dict[str, Any]]:
+    """What was refused, and how often; `entry`: where it is booked, None: nowhere yet."""
+    return [
+        {"entry": entry, "time": str(count.get("last")), "kind": "refused"}
+        | {name: count.get(name) for name in ("table", "actor", "reason", "times", "first")}
+        for count in (counts if isinstance(counts, list) else ())
+        if isinstance(count, dict)
+    ]
 
 
 def _event(entry: Entry, content: dict[str, Any], names: Mapping[int, str]) -> dict[str, Any]:

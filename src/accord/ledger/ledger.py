@@ -183,8 +183,8 @@ class Ledger:
 
         Args:
             table: of this table only, by its name.
-            kind: "release", "register", "withdraw", "readmit", "policy", "person", "restored", or "all",
-                which is what the other arguments choose from.
+            kind: "release", "register", "withdraw", "readmit", "policy", "person", "refused", "restored", or
+                "all", which is what the other arguments choose from.
             actor: what this one asked for only.
             since: not before this moment: a date (its first moment), a timestamp or ISO text; in UTC, if it
                 has no time zone.

@@ -27,14 +27,34 @@ _REGISTER = {
 }
 
 
-def registered_policy(db: Session, table: int) -> dict[str, Any] | None:
-    """What the last registration of a table says; None: nothing, as it was written by an older version."""
-    for entry in registrations(db):
-        content = entry.outline
-        if content.get("id") == table:
-            policy = content.get("policy")
-            return policy if isinstance(policy, dict) else None
-    return None
+def last_registration(db: Session, table: int) -> dict[str, Any]:
+    """What the last registration of a table says; nothing if there is none."""
+    contents = (entry.outline for entry in registrations(db))
+    return next((content for content in contents if content.get("id") == table), {})
+
+
+def policy_of(registration: dict[str, Any]) -> dict[str, Any] | None:
+    """The policy in it; None: it was written by an older version, or is of a public group."""
+    policy = registration.get("policy")
+    return policy if isinstance(policy, dict) else None
+
+
+def refuse_group_and_table(name: str, registration: dict[str, Any], parent: int | None) -> None:
+    """Refuse a public group under the name of a table of its own, and the other way round.
+
+    The levels of a group are agreed with its table, and are not looked at again. Registrations of older
+    versions do not say what they are of.
+    """
+    if "leaving" not in registration or registration.get("group_of") == parent:
+        return
+    if parent is None:
+        raise LedgerError(
+            f"{name!r} is registered as a public group of another table. Give the table a name of its own."
+        )
+    raise LedgerError(
+        f"a public group of this table would be registered as {name!r}, which another table is called. "
+        "Register the table under another name."
+    )
 
 
 def policy_changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -53,12 +73,13 @@ def policy_changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def refuse_other_policy(name: str, changed: list[str]) -> None:
     """Refuse a version of a table that takes levels from elsewhere than the one before."""
     if changed:
-        raise LedgerError(
+        refusal = LedgerError(
             f"the new version of {name!r} has another policy than the one that is registered: "
             f"{'; '.join(changed)}. Where levels come from stays as it was agreed. Register a table that "
             "says the same; or, if the change is meant, agree=True with actor= and purpose= (on the command "
             "line --agree --why TEXT), which is booked. Nothing was registered."
         )
+        raise refusal.counted("policy")
 
 
 def _plain(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -24,8 +24,15 @@ from accord.ledger.accounts import (
 from accord.ledger.books import Books, key_check
 from accord.ledger.chain import list_text
 from accord.ledger.cohorts import KEPT, Assignment, Changes, Leaving, assign, changes, factorize
-from accord.ledger.policies import policy_changes, refuse_other_policy, registered_policy
+from accord.ledger.policies import (
+    last_registration,
+    policy_changes,
+    policy_of,
+    refuse_group_and_table,
+    refuse_other_policy,
+)
 from accord.ledger.recognising import recognised
+from accord.ledger.refusing import counting
 from accord.ledger.requiring import refuse_unsigned, refuse_unsigned_early
 from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
@@ -83,6 +90,11 @@ def register(books: Books, table: Registrable, name: str, agreement: Agreement |
     if not isinstance(table, Registrable):
         raise LedgerError(f"a ledger registers tables of accord.table, not {type(table).__name__}.")
     agreement.refuse_unsigned()
+    with counting(books, agreement.signature, lambda: name):
+        return _register(books, table, name, agreement)
+
+
+def _register(books: Books, table: Registrable, name: str, agreement: Agreement) -> Registration:
     refuse_unsigned_early(books, agreement.signature)
     hashes, levels = _people(table, books.secret)
     fingerprint = identity.fingerprint(*_totals(hashes, levels))
@@ -92,7 +104,10 @@ def register(books: Books, table: Registrable, name: str, agreement: Agreement |
         agree_on_neighbors(db, before, table.neighbors)
         last = {row.name: row for row in before.tables}.get(name)
         number, version = _next_version(before, last, fingerprint)
-        policy, policy_changed = _agreed_policy(db, table, name, last, agreement)
+        registered = {} if last is None else last_registration(db, last.id)
+        if last is not None:
+            refuse_group_and_table(name, registered, agreement.parent)
+        policy, policy_changed = _agreed_policy(table, name, registered, agreement)
         if last is not None and last.fingerprint == fingerprint and not policy_changed:
             return Registration(name, last.version, hashes.size, 0, 0, 0, 0)
         tiers = json.dumps({tier: level_text(level) for tier, level in table.spec().tiers.items()})
@@ -100,8 +115,9 @@ def register(books: Books, table: Registrable, name: str, agreement: Agreement |
         leaving = KEPT if agreement.parent is None else Leaving(True, agreement.parent)
         assignment = assign(*read_everyone(db, before), before.cohorts, number, hashes, levels, leaving)
         changed = changes(before.cohorts, assignment.moves, number)
-        if changed.raised and agreement.parent is None and not agreement.raises:
-            raise LedgerError(_raised_text(name, changed.raised))
+        is_agreed = agreement.raises or (agreement.parent is not None and "leaving" in registered)
+        if changed.raised and not is_agreed:
+            raise LedgerError(_raised_text(name, changed.raised)).counted("raise")
         about: dict[str, Any] = {**agreement.signature.booked, "policy": policy, "leaving": "kept"}
         if agreement.parent is not None:
             about["group_of"] = agreement.parent
@@ -128,13 +144,13 @@ def register_groups(
 
 
 def _agreed_policy(
-    db: Session, table: Registrable, name: str, last: TableRow | None, agreement: Agreement
+    table: Registrable, name: str, registered: dict[str, Any], agreement: Agreement
 ) -> tuple[dict[str, Any] | None, bool]:
     """The policy to be booked, and whether it is another than the one that is; refused unless agreed to."""
     if agreement.parent is not None:
         return None, False
     now = table.policy
-    before = None if last is None else registered_policy(db, last.id)
+    before = policy_of(registered)
     if before is None:
         return now, True
     changed = policy_changes(before, now)

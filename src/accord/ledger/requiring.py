@@ -47,10 +47,11 @@ def refuse_unsigned(meta: Mapping[str, str], signature: Signature) -> None:
     required = meta.get(REQUIRED, "").split(",")
     if missing := [name for name in signature.missing if name in required]:
         options = " and ".join(f"{name}=" for name in missing)
-        raise LedgerError(
+        refusal = LedgerError(
             f"this ledger requires {' and '.join(required)} with everything that is asked of it. "
             f"Give {options} (on the command line --actor and --purpose). Nothing was read or booked."
         )
+        raise refusal.counted("unsigned")
 
 
 def refuse_unsigned_early(books: Books, signature: Signature) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy as np
 
 from accord.budget import PUBLIC, IntArray
-from accord.errors import LedgerError
+from accord.errors import LedgerError, without_password
 from accord.ledger import store
 from accord.ledger.store import Session
 
@@ -89,7 +89,7 @@ class SQLite:
     """A file: see `Store`."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.label = path.absolute(), repr(str(path))
+        self.path, self.label = path.absolute(), repr(without_password(str(path)))
 
     def exists(self) -> bool:
         try:

@@ -38,8 +38,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE accord_entry (seq BIGINT PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL, "
         "body TEXT NOT NULL, previous TEXT NOT NULL, hash TEXT NOT NULL, seal TEXT NOT NULL)",
     ),
-    # nothing changes but what `accord_member` and the entries may hold: older versions must not go on here
-    (),
+    # also what `accord_member` and the entries may hold: older versions must not go on here
+    (
+        "CREATE TABLE accord_refused (tab TEXT NOT NULL, actor TEXT NOT NULL, reason TEXT NOT NULL, "
+        "first TEXT NOT NULL, last TEXT NOT NULL, times BIGINT NOT NULL, PRIMARY KEY (tab, actor, reason))",
+    ),
 )
 """The n-th brings a ledger from version n − 1 to n. A migration that has been released is never changed."""
 

@@ -46,7 +46,7 @@ class Int64Bytes:
         return set(map(type, values)) <= {bytes, memoryview} and not any(len(value) % 8 for value in values)
 
 
-_HASH, _NUMBER = Text("[0-9a-f]{64}"), Whole(1, 2**48)
+_HASH, _NUMBER, _ANY = Text("[0-9a-f]{64}"), Whole(1, 2**48), Text("(?s:.*)")
 COLUMNS: dict[str, dict[str, Whole | Text | Int64Bytes]] = {
     "accord_meta": {"name": Text(), "value": Text()},
     "accord_table": {
@@ -74,6 +74,14 @@ COLUMNS: dict[str, dict[str, Whole | Text | Int64Bytes]] = {
         "previous": _HASH,
         "hash": _HASH,
         "seal": _HASH,
+    },
+    "accord_refused": {
+        "tab": _ANY,
+        "actor": _ANY,
+        "reason": Text("[a-z]+"),
+        "first": Text(),
+        "last": Text(),
+        "times": Whole(1),
     },
 }
 

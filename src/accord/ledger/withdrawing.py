@@ -25,7 +25,7 @@ from accord.ledger.accounts import (
 )
 from accord.ledger.books import Books
 from accord.ledger.chain import list_text
-from accord.ledger.cohorts import WITHDRAWN, Cohorts, assign, union
+from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, assign, union
 from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import Signature
 from accord.ledger.store import Session
@@ -92,9 +92,12 @@ def readmit(books: Books, ids: Sequence[Any], signature: Signature) -> Withdrawa
 
 
 def withdrew_since(db: Session, entry: int, table: int) -> bool:
-    """Whether anybody of a table has withdrawn since an entry was booked."""
-    since = entries_since(db, "withdraw", entry)
-    return any(table in whole_numbers(later.outline.get("tables")) for later in since)
+    """Whether anybody has withdrawn since an entry was booked who is in a table, or has left it meanwhile."""
+    for later in entries_since(db, "withdraw", entry):
+        content = later.outline
+        if table in (*whole_numbers(content.get("tables")), *whole_numbers(content.get("left"))):
+            return True
+    return False
 
 
 def _hashes(books: Books, ids: Sequence[Any]) -> IntArray:
@@ -147,6 +150,7 @@ def _pin(
             "people": int(changed.size),
             **signature.booked,
             "tables": _tables_of(before, sources),
+            "left": _tables_of(before, sources, left=True),
             "digest": digest,
             "moves": list_text("moves", assignment.moves.columns),
             "accounts": after.digest(digest),
@@ -155,8 +159,8 @@ def _pin(
     return entry.seq
 
 
-def _tables_of(accounts: Accounts, cohorts: IntArray) -> list[int]:
-    """The numbers of the tables in which any of these cohorts is, as the moves tell as well."""
+def _tables_of(accounts: Accounts, cohorts: IntArray, left: bool = False) -> list[int]:
+    """The numbers of the tables in which any of these cohorts is (`left`: was)."""
     members = accounts.cohorts.members
-    tables = distinct(members.table[np.isin(members.cohort, cohorts)])
-    return [row.id for row in accounts.tables if row.id in tables]
+    tables = set(members.table[np.isin(members.cohort, cohorts)].tolist())
+    return [row.id for row in accounts.tables if row.id + (LEFT if left else 0) in tables]

@@ -98,13 +98,15 @@ def _refuse_ledger(ledger: object) -> None:
 
 def signed(ledger: Ledger | None, actor: str | None, purpose: str | None) -> Signature:
     """Who asks, and why, if that is what the ledger wants to be told; before anything is read."""
+    from accord.ledger.refusing import counting
     from accord.ledger.requiring import refuse_unsigned_early
     from accord.ledger.signing import UNSIGNED, Signature
 
     _refuse_ledger(ledger)
     signature = Signature(actor, purpose)
     if ledger is not None:
-        refuse_unsigned_early(ledger.books, signature)
+        with counting(ledger.books, signature):
+            refuse_unsigned_early(ledger.books, signature)
     elif signature != UNSIGNED:
         raise LedgerError("actor= and purpose= are booked in a ledger. Give ledger=, or leave them out.")
     return signature
@@ -364,14 +366,15 @@ def _commit(
     """Book every answer with its receipts: none leaves that the ledger does not have."""
     from accord.ledger import charging
 
-    booked = {}
-    for key, reservation in reservations.items():
-        try:
-            entry = charging.settle(ledger.books, reservation, receipts[key])
-        except LedgerError as fault:
-            raise LedgerError(f"{fault} {_CHARGED}") from None
-        booked[key] = replace(answers[key], booked=Booked(entry.seq, entry.hash))
-    return booked
+    try:
+        done = [(reservation, receipts[key]) for key, reservation in reservations.items()]
+        entries = charging.settle_all(ledger.books, done)
+    except LedgerError as fault:
+        raise LedgerError(f"{fault} {_CHARGED}") from None
+    return {
+        key: replace(answers[key], booked=Booked(entry.seq, entry.hash))
+        for key, entry in zip(reservations, entries, strict=True)
+    }
 
 
 def _columns_read(plan: Plan) -> str:

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from accord.ledger.verifying import Verdict
 
 _MOST_LINES = 4 * MOST_ROWS
+_REASONS = {
+    "budget": "somebody had too little left",
+    "unsigned": "it was not said who asked, or why",
+    "raise": "levels would have been raised",
+    "policy": "levels would have come from elsewhere",
+}
+"""Why something was refused."""
 
 
 def init_view(label: str, entries: int) -> RenderableType:
@@ -104,7 +111,7 @@ def events_view(events: list[dict[str, Any]], releases: list[dict[str, Any]]) ->
         time, tables = event["time"][:19].replace("T", " "), event.get("tables", [event.get("table")])
         names = ", ".join(filter(None, tables))
         said = (event.get("actor") or "", event.get("purpose") or event.get("why") or "")
-        add_row(table, str(event["entry"]), time, event["kind"], names, _event_text(event), *said)
+        add_row(table, str(event["entry"] or "–"), time, event["kind"], names, _event_text(event), *said)
     return Group(table, Text(), history_view(releases)) if releases else table
 
 
@@ -120,6 +127,8 @@ def _event_text(event: dict[str, Any]) -> str:
             return f"{event['people']:,} people"
         case "policy":
             return f"requires {' and '.join(event['require']) or 'nothing'}"
+        case "refused":
+            return f"{event['times']:,} times: {_REASONS.get(event['reason'], '')}"
         case "person":
             return "somebody was looked up" if event["known"] else "somebody was looked up who is not known"
         case _:
