@@ -29,6 +29,7 @@ from accord.toml_files import (
     NUMBER,
     TEXT,
     TEXT_OR_NUMBER,
+    TRUTH,
     VALUE,
     VERSION,
     Field,
@@ -74,6 +75,9 @@ BATCH = (
     Field("schema", VERSION, "The version of this format", is_required=True),
     Field("table", TEXT, "A name in accord.toml", is_required=True),
     Field("share", NUMBER, "The fraction of everyone's level that may be spent"),
+    Field(
+        "remaining", TRUTH, "Whether the share is of what everyone has left; of their level if it is left out"
+    ),
     Field("purpose", TEXT, "Why it is asked, for the ledger"),
     Field("mechanism", TEXT, "A mechanism for all of them; the best for each if it is left out"),
     Field(
@@ -97,6 +101,7 @@ class Batch:
     """A name in accord.toml."""
     names: tuple[str, ...]
     share: float | None
+    remaining: bool
     purpose: str | None
     mechanism: str
     sections: tuple[Section, ...]
@@ -113,6 +118,9 @@ class Batch:
             with section.at(None):
                 described.append(people.described(question))
                 people.check(described[-1])
+        for section in self.sections:
+            with section.at("weight"):
+                workload(described[:1], [section.values.get("weight", 1)])
         return workload(described, [section.values.get("weight", 1) for section in self.sections])
 
 
@@ -131,7 +139,8 @@ def read_batch(path: str | Path) -> Batch:
         if names[k] in names[:k]:
             section.refuse("name", f"two answers are called {names[k]!r}. Give each a name of its own.")
     share, purpose, mechanism = given.get("share"), given.get("purpose"), given.get("mechanism", "auto")
-    return Batch(given["table"], tuple(names), share, purpose, mechanism, sections, questions)
+    remaining = given.get("remaining", False)
+    return Batch(given["table"], tuple(names), share, remaining, purpose, mechanism, sections, questions)
 
 
 def _question(section: Section) -> Query | Undescribed:

@@ -26,7 +26,7 @@ from typing import Any
 from accord import relation, statistics
 from accord.budget import read_number
 from accord.engines import CSV
-from accord.errors import SourceError, SpecError, did_you_mean
+from accord.errors import AccordError, SourceError, SpecError, did_you_mean
 from accord.people.description import Description
 from accord.people.opening import table
 from accord.people.table import Table
@@ -172,6 +172,9 @@ class Catalog:
                 )
         self._sections = {name: file.top.section("tables", name) for name in top["tables"]}
         self._columns = {name: _read_table(section) for name, section in self._sections.items()}
+        for name, section in self._sections.items():
+            if self.ledger_of(name) is not None and "user" not in section.values:
+                section.refuse(None, 'a ledger knows people by their ids. Add user = "…", the column of ids.')
 
     def __getitem__(self, name: str) -> Table:
         """Open a table.
@@ -181,13 +184,27 @@ class Catalog:
         """
         section = self._section(name)
         described = section.values
-        with section.at("source"):
+        try:
             opened = table(self._place(described["source"]), **self._options(described))
+        except AccordError as fault:
+            message = str(fault)
+        else:
+            message = ""
+        if message:
+            section.refuse(_key_of(message, described), message)
         for column, declared in self._columns[name].items():
             _refuse_column(section, opened, column, declared)
         columns, ledger = self._columns[name], self.ledger_of(name)
         opened.description = Description(name, self.label, self.about(name), columns, ledger)
         return opened
+
+    def described_as(self, source: str) -> str | None:
+        """The name of the table that is described with this file as its source; None: there is none."""
+        if "://" in source:
+            return None
+        path = str(Path(source).resolve())
+        places = {name: self._place(section.values["source"]) for name, section in self._sections.items()}
+        return next((name for name, place in places.items() if path in (place, *_resolved(place))), None)
 
     def about(self, name: str) -> str:
         """What a table is, in a sentence; empty: it does not say."""
@@ -206,13 +223,13 @@ class Catalog:
         return len(self._sections)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._sections
+        return isinstance(name, str) and name in self._sections
 
     def __repr__(self) -> str:
         return f"<Catalog {self.label}: {', '.join(self._sections) or 'no tables'}>"
 
     def _section(self, name: str) -> Section:
-        if name not in self._sections:
+        if not isinstance(name, str) or name not in self._sections:
             raise SourceError(
                 f"{self.label} describes no table {name!r}: {did_you_mean(name, self._sections)}"
             )
@@ -240,6 +257,27 @@ class Catalog:
         if isinstance(source, list):
             return [self._place(each) for each in source]
         return source if source is None or "://" in source else str(self._folder / source)
+
+
+def _resolved(place: Any) -> list[str]:
+    places = place if isinstance(place, list) else [place]
+    return [str(Path(each).resolve()) for each in places if "://" not in each]
+
+
+def _key_of(message: str, described: Mapping[str, Any]) -> str:
+    """The key that a refusal to open a table is about, as far as can be told."""
+    if message.startswith("csv has"):
+        return "csv"
+    for key in ("user", "epsilon"):
+        if key in described and message.startswith(f"there is no column {described[key]!r}"):
+            return key
+    if "consent" in described and "consent" in message:
+        return "consent"
+    return (
+        "tiers"
+        if message.startswith(("tier ", "the level of tier", "tiers")) and "tiers" in described
+        else "source"
+    )
 
 
 def _read_table(section: Section) -> dict[str, Declared]:

@@ -15,7 +15,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from accord.errors import AccordError, did_you_mean
+from accord.errors import AccordError, did_you_mean, without_password
 
 Place: TypeAlias = tuple[str | int, ...]
 """Of a value in a file: names of tables and keys, and places in lists."""
@@ -95,6 +95,7 @@ NUMBERS_BY_NAME = Form(
     # JSON has no inf
     {"type": "object", "additionalProperties": {"type": ["number", "string"]}, "minProperties": 1},
 )
+TRUTH = Form("true or false", lambda x: isinstance(x, bool), {"type": "boolean"})
 VERSION = Form("1", lambda x: x == 1 and not isinstance(x, bool), {"const": 1})
 
 
@@ -171,14 +172,20 @@ class TomlFile:
         """
         self.path, self.refusal = Path(path), refusal
         try:
-            self.text = self.path.read_text(encoding="utf-8")
+            self.text = self.path.read_text(encoding="utf-8-sig")
             values = tomllib.loads(self.text)
+            if _is_too_large(values):
+                raise ValueError
         except FileNotFoundError:
             raise refusal(f"there is no file {self.label}. {what}") from None
         except (OSError, UnicodeDecodeError) as fault:
             raise refusal(f"{self.label} cannot be read ({type(fault).__name__}). {what}") from None
         except tomllib.TOMLDecodeError as fault:
             raise refusal(f"{self.label} is no TOML: {fault}. Correct it there.") from None
+        except (ValueError, RecursionError):
+            raise refusal(
+                f"{self.label} has a whole number of more than 64 bits, or is nested too deeply. Correct it."
+            ) from None
         self.top = Section(self, (), values)
 
     @property
@@ -199,12 +206,19 @@ class TomlFile:
         return found
 
 
+def _is_too_large(values: Any) -> bool:
+    """Whether there is a whole number in it that no engine holds."""
+    if isinstance(values, dict | list):
+        return any(map(_is_too_large, values.values() if isinstance(values, dict) else values))
+    return isinstance(values, int) and not -(2**63) <= values < 2**63
+
+
 def _places(text: str) -> Iterator[tuple[int, Place]]:
     """The lines on which a table or a key begins, and which."""
     table: Place = ()
     counts: dict[Place, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = re.match(r"\s*(\[\[?[^\[\]]+\]\]?)\s*(#.*)?$", line)
+    for number, line in enumerate(text.split("\n"), start=1):
+        header = re.match(r"\s*(\[\[?[^\[\]]+\]\]?)\s*(#.*)?\r?$", line)
         key = None if header else re.match(r"\s*([^=#\[\]{}]+)=", line)
         if header:
             names = _names(header[1])
@@ -237,7 +251,7 @@ def _shown(value: Any) -> str:
     """What somebody wrote, about as they wrote it, if it is short."""
     if isinstance(value, bool):
         return str(value).lower()
-    text = value.isoformat() if isinstance(value, (date, datetime, time)) else repr(value)
+    text = value.isoformat() if isinstance(value, (date, datetime, time)) else without_password(repr(value))
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

@@ -74,7 +74,7 @@ def test_a_described_table_needs_no_url(ledger, tmp_path):
     (tmp_path / "people.csv").write_text("id,tier\n1,strict\n")
     (tmp_path / "accord.toml").write_text(
         'schema = 1\nledger = "accord.db"\n[tables.people]\nsource = "people.csv"\nabout = "Our patients"\n'
-        'epsilon = "tier"\ntiers = { strict = 0.1 }\n'
+        'user = "id"\nepsilon = "tier"\ntiers = { strict = 0.1 }\n'
     )
     assert run("people").output.startswith("Our patients")
 

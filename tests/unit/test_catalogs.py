@@ -162,7 +162,7 @@ REFUSED = {
         "line 5: source = 5 is not a text in quotes",
     ),
     "levels in quotes": ("strict = 0.1", 'strict = "0.1"', "line 9: tiers = {"),
-    "a negative level": ("strict = 0.1", "strict = -1", "line 5: tier 'strict'"),
+    "a negative level": ("strict = 0.1", "strict = -1", "line 9: tier 'strict'"),
     "a default that is no tier": (
         '"strict"',
         '"strikt"',
@@ -264,6 +264,86 @@ def test_what_is_not_there(folder):
         accord.catalog(folder)
     with pytest.raises(SourceError, match="describes no table 'peple': did you mean 'people'"):
         accord.catalog(written(folder, WHOLE))["peple"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('epsilon = "tier"', 'epsilon = "teir"', 8),
+        ('user = "id"', 'user = "ID"', 7),
+        ('csv = { delimiter = "," }', 'csv = { delimiter = "" }', 12),
+        ("strict = 0.1", "strict = -1", 9),
+    ],
+)
+def test_the_line_is_that_of_the_mistake(folder, old, new, line):
+    assert refused(folder, WHOLE.replace(old, new)).startswith(f"accord.toml, line {line}: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 5000,
+        "x = " + "9" * 5000,
+        "x = 0x" + "f" * 5000,
+        WHOLE.replace("[0, 60]", f"[0, {2**80}]"),
+        WHOLE.replace("schema = 1", f"schema = {2**64}"),
+    ],
+)
+def test_numbers_and_depths_that_nothing_holds(folder, text):
+    assert "Correct it" in refused(folder, text)
+
+
+def test_other_ways_to_write_a_file(folder):
+    path = folder / "accord.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + WHOLE.replace("\n", "\r\n").encode())
+    assert list(accord.catalog(path)) == ["people"]
+    path.write_bytes(WHOLE.replace("\n", "\r\n").replace("step = 1", "step = 7").encode())
+    with pytest.raises(SourceError, match="line 19: step=7 does not fit"):
+        accord.catalog(path)
+    with pytest.raises(SourceError, match="Correct it"):
+        accord.catalog("a\0b.toml")
+    with pytest.raises(SourceError, match="describes no table"):
+        accord.catalog(written(folder, WHOLE))[["people"]]
+
+
+SECRETS = [
+    ('source = "people.csv"', 'source = ["postgresql://u:PW@h/db", 3]'),
+    ('source = "people.csv"', 'source = "mysql://u:PW@h/db"'),
+    ('source = "people.csv"', 'source = "postgres:/u:PW@h/db"'),
+    ('source = "people.csv"', 'source = "host=h password=PW"'),
+    ('ledger = "accord.db"', 'ledger = ["postgresql://u:PW@h/db"]'),
+    ('ledger = "accord.db"', 'ledger = { url = "postgresql://u:PW@h/db" }'),
+    ('csv = { delimiter = "," }', 'csv = "postgresql://u:PW@h/db"'),
+    ('csv = { delimiter = "," }', 'consent = "postgresql://u:PW@h/db"'),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), SECRETS)
+def test_no_password_is_echoed(folder, old, new):
+    assert "PW" not in refused(folder, WHOLE.replace(old, new))
+
+
+def test_no_password_is_shown(folder):
+    text = WHOLE.replace('ledger = "accord.db"', 'ledger = "postgres//u:PW@h/db"')
+    people = accord.catalog(written(folder, text))["people"]
+    assert "PW" not in repr(people.description) + repr(people)
+    with pytest.raises(LedgerError) as refusal:
+        people.release(accord.mean("stay"), share=0.1)
+    assert "PW" not in str(refusal.value)
+
+
+def test_a_ledger_needs_ids(folder):
+    assert "line 4: a ledger knows people by their ids." in refused(
+        folder, WHOLE.replace('user = "id"\n', "")
+    )
+
+
+def test_moments_beyond_the_end_of_time(folder):
+    text = WHOLE.replace(
+        'csv = { delimiter = "," }',
+        'consent = { source = "people.csv", valid_from = "day", as_of = 0001-01-01T00:00:00+05:00 }',
+    )
+    assert "is not a moment" in refused(folder, text)
 
 
 def test_lines_of_dotted_keys_lists_and_headers(folder):

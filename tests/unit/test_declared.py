@@ -13,7 +13,7 @@ from accord.statistics.declared import Declared, Undescribed
 COLUMNS = {
     "stay": Declared("number", (0, 60), (0, 365), 1, 5.0),
     "age": Declared(bounds=(0, 120), missing="none"),
-    "cost": Declared(bounds=(0, 1000), missing=0),
+    "cost": Declared(bounds=(0, 1000), total=(0, 5000), missing=0),
     "ward": Declared(keys=("a", "b")),
     "day": Declared(bounds=("2020-01-01", "2026-01-01")),
 }
@@ -111,12 +111,25 @@ def test_bounds_of_values_are_none_of_sums():
     assert people.described(accord.mean("stay", per_person="sum")) == accord.mean(
         "stay", (0, 365), per_person="sum"
     )
-    assert people.described(accord.mean("stay")) == accord.mean("stay", (0, 60), std=5.0, step=1)
+    assert people.described(accord.mean("stay")) == accord.mean(
+        "stay", (0, 60)
+    )  # a mean of whole numbers is none
+    assert people.described(accord.median("stay", by="ward")) == accord.median(
+        "stay", (0, 60), by="ward", keys=["a", "b"]
+    )
+    assert people.described(accord.max("stay")) == accord.max("stay", (0, 60), step=1)
+    assert people.described(accord.mean("stay", per_person="min")) == accord.mean(
+        "stay", (0, 60), step=1, per_person="min"
+    )
+    assert people.described(accord.mean("stay", step=0.5)) == accord.mean("stay", (0, 60), step=0.5)
     assert people.described(accord.sum("stay", by="ward")) == accord.sum(
         "stay", (0, 365), by="ward", keys=["a", "b"]
     )
     with pytest.raises(QueryError, match=r"sum of each person's rows.*Declare total = \[low, high\]"):
         people.described(accord.sum("age"))
+    with pytest.raises(QueryError, match="what a missing value counts as is declared of single values"):
+        people.described(accord.sum("cost"))
+    assert people.described(accord.sum("cost", missing="exclude")) == accord.sum("cost", (0, 5000))
 
 
 def test_what_is_declared_to_be_complete_is_taken_so():

@@ -180,9 +180,70 @@ def test_types_are_described_and_odd_names_quoted(folder):
     assert accord.catalog()["odd"].spec().levels == (0.5,)
 
 
+def test_what_cannot_be_added_to_is_left_as_it_is(folder, monkeypatch):
+    inline = 'schema = 1\ntables = { a = { source = "people.csv", epsilon = "tier" } }\n'
+    (folder / "accord.toml").write_text(inline)
+    assert "nothing can be added" in run("init", "people.csv", "--name", "b", code=1).stderr
+    assert (folder / "accord.toml").read_text() == inline
+    monkeypatch.setenv("ACCORD_CATALOG", "other.toml")
+    run("init", "people.csv", "--epsilon", "tier")
+    assert list(accord.catalog("other.toml")) == ["people"]
+    monkeypatch.setenv("ACCORD_CATALOG", "")
+    (folder / "accord.toml").unlink()
+    assert run("plan", "people.csv", "count", "--where", "stay > 3", "--epsilon", 1).stdout
+
+
+def test_a_first_description_without_levels_does_not_stop_the_next(folder):
+    (folder / "accord.toml").unlink()
+    run("init", "people.csv")
+    run("init", "people.csv", "--name", "second", "--epsilon", "tier")
+    assert 'epsilon = ""' in (folder / "accord.toml").read_text()
+
+
+def test_a_table_without_a_ledger_has_none_made_by_its_name(folder):
+    (folder / "accord.toml").write_text(TOML.replace('ledger = "accord.db"\n', ""))
+    assert "people names no ledger in accord.toml" in run("ledger", "init", "people", code=2).stderr
+    assert not (folder / "people").exists()
+
+
+def test_a_described_file_is_pointed_out():
+    source, *options = LONG
+    said = run("plan", source, "count", "--where", "stay > 3", *options).stderr
+    assert "accord.toml describes this file as people" in said
+
+
+def test_a_plan_from_what_is_left_knows_what_is_declared(ledger, folder):
+    (folder / "accord.toml").write_text(
+        TOML.replace("bounds = [0, 60]", 'bounds = [0, 60]\nmissing = "none"')
+    )
+    people = accord.catalog()["people"]
+    assert people.plan(accord.mean("stay"), remaining=ledger).rmse == people.plan(accord.mean("stay")).rmse
+    planned = json.loads(run("plan", "people", "mean", "stay", "--remaining", "--json").stdout)
+    assert planned["rmse"] == people.plan(accord.mean("stay")).rmse
+    run("ledger", "withdraw", "people", 2)
+    (folder / "questions.toml").write_text(QUESTIONS)
+    assert "has withdrawn" in run("run", "questions.toml", code=1).stdout
+    (folder / "questions.toml").write_text(QUESTIONS.replace("share = 0.1", "remaining = true\nshare = 0.1"))
+    run("run", "questions.toml")
+
+
+def test_a_batch_says_nothing_in_vain(folder):
+    (folder / "accord.toml").write_text(TOML.replace('ledger = "accord.db"\n', ""))
+    (folder / "questions.toml").write_text(QUESTIONS)
+    assert "are about a ledger" in run("run", "questions.toml", "--actor", "me", code=1).stdout
+    (folder / "questions.toml").write_text(QUESTIONS.replace("share", 'purpose = "x"\nshare'))
+    assert "are about a ledger" in run("run", "questions.toml", code=1).stdout
+
+
 def test_a_password_is_not_written(folder):
-    said = run("init", "postgresql://me:secret@host/db?table=t", "--name", "t", code=1).stderr
-    assert "Leave it out" in said and "secret" not in said
+    for address in (
+        "postgresql://me:secret@host/db?table=t",
+        "postgresql://me@host/db?table=t&password=secret",
+        "postgresql://me:se/cret@host/db?table=t",
+        "host=h password=secret",
+    ):
+        said = run("init", address, "--name", "t", code=1).stderr
+        assert "Leave it out" in said and "cret" not in said
     assert (folder / "accord.toml").read_text() == TOML
 
 
@@ -229,7 +290,7 @@ WRONG = {
     "no such column": ('column = "stay"', 'column = "sty"', "line 5: mean('sty') needs bounds="),
     "a condition that is none": ("stay > 5", "stay >> 5", "line 11: "),
     "two of a name": ("weight = 2", 'name = "stay"', "line 14: two answers are called 'stay'."),
-    "no weight": ("weight = 2", "weight = -1", "weight -1"),
+    "no weight": ("weight = 2", "weight = -1", "line 14: weight -1"),
     "public groups": (
         'by = "ward"',
         'by = "ward"\nmembership = "public"',

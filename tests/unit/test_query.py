@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accord import Spec, count, histogram, mean, plan
+from accord import Spec, count, histogram, mean, plan, regression
 from accord import sum as total
 from accord.errors import QueryError
 from accord.relation import ADD_REMOVE, REPLACE
@@ -204,6 +204,16 @@ def test_a_count_of_everyone_is_public_where_people_are():
 # ---- histogram -------------------------------------------------------------------------------------------------------
 
 EDGES = "It needs at least three, in ascending order, such as edges=[0, 18, 65, 100]."
+
+
+@pytest.mark.parametrize("categories", [3, "x", ["a"]])
+def test_a_regressions_categories_are_a_dict(categories):
+    with pytest.raises(QueryError, match="categories= is a dict"):
+        regression("y", ["a"], {"y": (0, 1), "a": (0, 1)}, categories)
+    with pytest.raises(QueryError):
+        regression("y", [["a"]]).label  # noqa: B018
+
+
 CATEGORIES = "It needs at least two, each once; for one, ask accord.count(where=…)."
 ONE_OF = "a histogram takes edges= or categories=, one of them. Declare the cells; they are never taken from the data."
 KINDS = (

@@ -170,10 +170,8 @@ def _planned(
     """By everyone's level, or by what the ledger has left of it."""
     mechanism, share, t = options["mechanism"], _share(options), parsing.as_number(options["t"])
     reported = options["report_missing"]
-    if ledger is None or not options["remaining"]:
-        return people.plan(query, mechanism, share, t=t, report_missing=reported)
-    remaining, notes = ledger.remaining(people), people.check(query)
-    return accord.plan(remaining, query, mechanism, share, t=t, report_missing=reported, notes=notes)
+    left = ledger if options["remaining"] else None
+    return people.plan(query, mechanism, share, t=t, report_missing=reported, remaining=left)
 
 
 def _plot(decided: accord.Plan, path: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,18 @@ import accord
 from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
 from accord.cli.group import DESCRIBED, main
 from accord.cli.options import json_option, signature, signature_options
-from accord.cli.parsing import catalog_here
+from accord.cli.parsing import catalog_here, catalog_path
 from accord.cli.printing import print_result, refuse_in, working
 from accord.engines import Kind, open_source
-from accord.errors import SourceError
+from accord.errors import PlanError, SourceError
+from accord.toml_files import TomlFile
 
 _ABOUT = {field.name: field.about for field in (*COLUMN, *TABLE)}
 _HEAD = """\
 # Tables that are described once. What stands here is public knowledge: never take it from the data.
 schema = 1
 
-# Where budgets are kept; every release is then booked there. Make it with: accord ledger init
+# Where budgets are kept; every release is then booked there. Make it with: accord ledger init TABLE
 # ledger = "accord.db"
 """
 _ASKED_FOR: dict[str, tuple[str, ...]] = {
@@ -50,8 +52,9 @@ def init(source: str, name: str | None, epsilon: str | None, user: str | None) -
     called = name or _name_of(source)
     if not IS_NAME.fullmatch(called):
         raise click.UsageError("give the table a --name, of letters, digits, - and _.")
-    path = Path(FILE)
-    if path.exists() and called in accord.catalog(path):
+    path = catalog_path()
+    before = TomlFile(path, SourceError, "").text if path.exists() else ""
+    if called in tomllib.loads(before).get("tables", {}):
         raise SourceError(f"{path} describes {called!r} already. Change it there, or give another --name.")
     if _has_password(source):
         raise SourceError(
@@ -66,8 +69,14 @@ def init(source: str, name: str | None, epsilon: str | None, user: str | None) -
             raise SourceError(f"{option}: {accord.errors.did_you_mean(column, columns)}")
     text = _first_table(called, source, columns, epsilon, user)
     try:
-        with path.open("a" if path.exists() else "x", encoding="utf-8") as file:
-            file.write(f"\n{text}" if file.tell() else f"{_HEAD}\n{text}")
+        tomllib.loads(f"{before}\n{text}")
+    except tomllib.TOMLDecodeError:
+        raise SourceError(
+            f"nothing can be added to {path} as it is written: make its tables [tables.name]."
+        ) from None
+    try:
+        with path.open("a" if before else "w", encoding="utf-8") as file:
+            file.write(f"\n{text}" if before else f"{_HEAD}\n{text}")
     except OSError as fault:
         raise SourceError(f"{path} cannot be written ({fault.strerror}). Check the folder.") from None
     click.echo(f"{path}: [tables.{called}] with {len(columns)} columns. Fill in what is public, then: ")
@@ -75,8 +84,10 @@ def init(source: str, name: str | None, epsilon: str | None, user: str | None) -
 
 
 def _has_password(source: str) -> bool:
-    authority = source.partition("://")[2].partition("/")[0]
-    return ":" in authority.rpartition("@")[0]
+    after_scheme = source.partition(":")[2]
+    return bool(
+        re.search(r"(?i)(password|passwd|pwd)\s*=", source) or re.search("/[^@]*:[^@]*@", after_scheme)
+    )
 
 
 def _name_of(source: str) -> str:
@@ -141,16 +152,25 @@ def run(questions: Path, is_planned: bool, **options: Any) -> None:
     people = found[batch.table]
     asked = batch.asked_of(people)
     about: dict[str, Any] = {"schema": 1, "table": batch.table, "names": list(batch.names)}
+    ledger, share = people.own_ledger(), batch.share
+    if ledger is None and (batch.remaining or batch.purpose or options["actor"] or options["purpose"]):
+        raise SourceError(
+            f"remaining, purpose and actor are about a ledger, and {batch.table} has none in {found.label}. "
+            "Name one there, or leave them out."
+        )
+    if ledger is not None and share is None and not (is_planned or batch.remaining):
+        raise PlanError(
+            "with a ledger, say how much of everyone's level this may spend: share = 0.1 is a tenth."
+        )
+    with working("reading the levels"):
+        whole = 1.0 if share is None else share
+        planned = people.plan(asked, batch.mechanism, whole, remaining=ledger if batch.remaining else None)
     if is_planned:
-        with working("reading the levels"):
-            planned = people.plan(asked, batch.mechanism, 1.0 if batch.share is None else batch.share)
         print_result(True, lambda: {**planned.describe(), **about}, str)
         return
-    booked: dict[str, Any] = {}
-    if people.own_ledger() is not None:
-        booked = signature({**options, "purpose": options["purpose"] or batch.purpose})
+    signed = {**options, "purpose": options["purpose"] or batch.purpose}
     with working("reading the table"):
-        released = people.release(asked, batch.mechanism, batch.share, **booked)
+        released = people.release(planned, **({} if ledger is None else signature(signed)))
     print_result(True, lambda: {**released.receipt(), **about}, str)
 
 

@@ -154,7 +154,9 @@ def require(url: str, names: tuple[str, ...], **options: Any) -> None:
 @click.argument("url")
 @click.option("--table", metavar="NAME", help="Of this table only.")
 @click.option(
-    "--kind", metavar="KIND", help="release, register, withdraw, readmit, policy, person, restored or all."
+    "--kind",
+    metavar="KIND",
+    help="release, register, withdraw, readmit, policy, person, refused, restored or all.",
 )
 @click.option("--actor", metavar="NAME", help="What this one asked for.")
 @click.option("--since", metavar="DATE", help="Not before this moment, in UTC.")
@@ -228,7 +230,9 @@ def _ledger_of(name: str) -> str | None:
     """The ledger that a table in accord.toml names; None: there is no such table, or it names none."""
     if not IS_NAME.fullmatch(name) or (found := parsing.catalog_here()) is None or name not in found:
         return None
-    return found.ledger_of(name)
+    if (url := found.ledger_of(name)) is None:
+        raise click.UsageError(f'{name} names no ledger in {found.label}. Add ledger = "accord.db" there.')
+    return url
 
 
 def _plain(line: str) -> Any:

@@ -123,6 +123,11 @@ def _described(options: dict[str, Any]) -> accord.Table | None:
     found = catalog_here()
     is_name = IS_NAME.fullmatch(options["source"]) and options["epsilon"] is None
     if found is None or (options["source"] not in found and not is_name):
+        if found is not None and (name := found.described_as(options["source"])) is not None:
+            click.echo(
+                f"note: {found.label} describes this file as {name}. Ask for {name} to go by what it says.",
+                err=True,
+            )
         return None
     for name in OF_TABLES:
         if options[name]:
@@ -136,10 +141,13 @@ def _described(options: dict[str, Any]) -> accord.Table | None:
 
 def catalog_here() -> accord.Catalog | None:
     """The accord.toml of this folder, or the one that ACCORD_CATALOG names; None: there is none."""
-    named = os.environ.get("ACCORD_CATALOG")
-    if named is None and not Path(FILE).exists():
-        return None
-    return accord.catalog(named or FILE)
+    path = catalog_path()
+    return accord.catalog(path) if path.exists() or os.environ.get("ACCORD_CATALOG") else None
+
+
+def catalog_path() -> Path:
+    """Where accord.toml is, or would be."""
+    return Path(os.environ.get("ACCORD_CATALOG") or FILE)
 
 
 def _csv(option: str, texts: tuple[str, ...]) -> dict[str, Any] | None:

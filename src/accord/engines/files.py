@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote
 
-from accord.errors import SourceError
+from accord.errors import SourceError, without_password
 
 PARQUET = (".parquet", ".pq")
 CSV = (".csv", ".tsv")
@@ -116,7 +116,7 @@ def _named_by(name: str) -> Iterable[tuple[str, tuple[str, ...]]]:
     matches = [path for path in named if not Path(path).is_dir()]
     if not matches:
         raise SourceError(
-            f"there is no file {name!r}. Check the path; "
+            f"there is no file {without_password(name)!r}. Check the path; "
             "a pattern such as 'people/*.parquet' names several files."
         )
     fixed = next(k for k, part in enumerate(Path(name).parts) if glob.has_magic(part))

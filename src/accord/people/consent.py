@@ -157,12 +157,12 @@ def read_moment(as_of: Any) -> datetime:
             moment = datetime.fromisoformat(moment.isoformat())
         if moment != moment:  # pandas' NaT
             raise ValueError
-    except (AttributeError, TypeError, ValueError):
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise SpecError(
             f"as_of={as_of!r} is not a moment. Give a date or a timestamp, such as '2026-01-31' or "
             "'2026-01-31 12:00'."
         ) from None
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def _seconds(moment: datetime) -> float:

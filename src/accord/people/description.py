@@ -19,7 +19,7 @@ class Description:
     about: str = ""
     """A sentence for people."""
     columns: Mapping[str, Declared] = field(default_factory=dict)
-    ledger: str | None = None
+    ledger: str | None = field(default=None, repr=False)
     """Where everyone's budget is kept: every release is booked there."""
 
     @property

@@ -117,7 +117,9 @@ def name_of(person: Any) -> str:
     match person:
         case bool() | datetime():
             pass  # columns of these tell nobody apart
-        case float() | Decimal() if not math.isfinite(person):
+        case float() if not math.isfinite(person):
+            pass
+        case Decimal() if not person.is_finite():
             pass
         case int() | float() | Decimal() if person == math.floor(person):
             return str(int(person))

@@ -144,8 +144,12 @@ class Table:
         *,
         t: float | str | None = None,
         report_missing: float | None = None,
+        remaining: Ledger | None = None,
     ) -> Plan[A]:
-        """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value."""
+        """Compare every mechanism for a query or a workload; see `accord.plan`. Reads no value.
+
+        With `remaining`, a ledger, it is a plan from what everyone has left there; `share` is a part of that.
+        """
         query = self.described(query)
         if report_missing is not None:
             query = reporting_missing(query, report_missing)
@@ -154,9 +158,10 @@ class Table:
             return planning.plan(self.spec(), query)  # which refuses it
         known = self.knowing(query)
         planning.refuse_arguments(known, mechanism, share, t, self.neighbors)
-        if isinstance(known, Grouped) and known.part.public:
+        if isinstance(known, Grouped) and known.part.public and remaining is None:
             return self._plan_groups(known, mechanism, share, t).asked_as(query)
-        plan = planning.plan(self.spec(), known, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
+        spec = self.spec() if remaining is None else remaining.remaining(self)
+        plan = planning.plan(spec, known, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
         return plan if known is query else plan.asked_as(query)
 
     def release(

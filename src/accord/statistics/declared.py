@@ -14,7 +14,6 @@ from typing import Any
 
 from accord.errors import QueryError
 from accord.statistics.encoding import Grid
-from accord.statistics.query import Query
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,10 @@ class Undescribed:
         if "features" in arguments:
             return ask(**arguments | _of_features(arguments, columns))
         declared, leaves_bounds = _of(columns, arguments.get("column")), arguments.get("bounds") is None
-        query = ask(**arguments | _of_column(arguments, signature(ask).parameters, declared))
-        if several_rows and leaves_bounds and _is_of_sums(query):
-            if declared.total is None:
-                raise QueryError(
-                    f"the {query.label} is about the sum of each person's rows, and bounds are declared of "
-                    "single values. Declare total = [low, high] for the column as well, or give bounds=."
-                )
-            return ask(**arguments | {"bounds": declared.total})
+        filled = _of_column(arguments, signature(ask).parameters, declared)
+        query = ask(**arguments | filled)
+        if several_rows and leaves_bounds and isinstance(grid := query.encoding, Grid):
+            return ask(**arguments | _of_rows(filled, grid.per_person, declared, query.label))
         return query
 
     def __getattr__(self, name: str) -> Any:
@@ -151,7 +146,7 @@ def _of_features(arguments: Mapping[str, Any], columns: Columns) -> dict[str, An
     bounds, categories = (dict(arguments.get(name) or {}) for name in ("bounds", "categories"))
     for name in (arguments["target"], *arguments["features"]):
         declared = _of(columns, name)
-        if name in bounds or name in categories:
+        if not isinstance(name, str) or name in bounds or name in categories:
             continue
         if declared.bounds is not None:
             bounds[name] = declared.bounds
@@ -160,7 +155,24 @@ def _of_features(arguments: Mapping[str, Any], columns: Columns) -> dict[str, An
     return {"bounds": bounds, "categories": categories}
 
 
-def _is_of_sums(query: Query) -> bool:
-    """Whether a person's rows come to their sum."""
-    encoding = query.encoding
-    return isinstance(encoding, Grid) and encoding.per_person == "sum"
+def _of_rows(filled: dict[str, Any], per_person: str, declared: Declared, label: str) -> dict[str, Any]:
+    """The same, where a person's rows come to one number: what is declared is of single values.
+
+    A mean of whole numbers is none, and people differ less, or more, than rows do: a step holds for the
+    smallest and the largest row only, a standard deviation for none.
+    """
+    holds = {"bounds", "missing"} | ({"step"} if per_person in ("min", "max") else set())
+    kept = {name: value for name, value in filled.items() if name in holds}
+    if per_person != "sum":
+        return kept
+    if declared.total is None:
+        raise QueryError(
+            f"the {label} is about the sum of each person's rows, and bounds are declared of single values. "
+            "Declare total = [low, high] for the column as well, or give bounds=."
+        )
+    if "missing" in kept:
+        raise QueryError(
+            f"the {label} is about the sum of each person's rows, and what a missing value counts as is "
+            "declared of single values. Give missing=: 'exclude', 'none', or what a person's sum counts as."
+        )
+    return {"bounds": declared.total}

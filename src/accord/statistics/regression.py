@@ -286,6 +286,10 @@ def regression(
     if isinstance(features, str) or not isinstance(features, Iterable):
         raise QueryError(f"features={features!r} is not a list of columns. Give features=['age', …].")
     columns = [column_name(f) for f in features]
+    if not isinstance(categories or {}, Mapping):
+        raise QueryError(
+            "categories= is a dict of the columns' values, such as {'region': ['north', 'south']}."
+        )
     declared = dict(categories or {})
     if not isinstance(bounds, Mapping):
         raise QueryError(

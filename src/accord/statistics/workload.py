@@ -48,7 +48,9 @@ def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -
     """
     questions = tuple(queries)
     if any(isinstance(query, Undescribed) for query in questions):
-        left: Any = Undescribed(workload, {"queries": questions, "weights": weights})
+        left: Any = Undescribed(
+            workload, {"queries": questions, "weights": None if weights is None else list(weights)}
+        )
         return cast("Workload[list[Any]]", left)
     for query in questions:
         if not isinstance(query, Query):
