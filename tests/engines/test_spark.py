@@ -530,7 +530,7 @@ def test_tables_of_the_catalog(frame, session):
 
 def test_what_is_refused(session, frame, tmp_path):
     people = accord.table(frame, epsilon="e", user="u")
-    with pytest.raises(SourceError, match=r"Spark DataFrame.*one by one"):
+    with pytest.raises(SourceError, match=r"read where it lies.*one by one"):
         people.release(QUERIES["regression"](), "sample")
     with pytest.raises(SourceError, match="stream has no end"):
         accord.table(session.readStream.format("rate").load(), epsilon=1.0)
