@@ -96,7 +96,7 @@ def test_who_is_short_by_how_much_and_what_would_fit(ledger):
         ledger,
         BudgetError,
         r"^this release charges level 0\.5 with 0\.4; 0\.2 is left to 2 people\.",
-        r"Ask for share=0\.4 or less, or plan from what is left: accord\.plan\(ledger\.remaining\(table\), query\)",
+        r"Ask for share=0\.4 or less, or plan from what is left: table\.plan\(query, remaining=ledger\)",
         r"--remaining\). See 'accord ledger show'\. Nothing was spent\.$",
     ):
         table.release(MEAN, "affine", 0.8, ledger=ledger)
