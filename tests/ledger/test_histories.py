@@ -371,7 +371,7 @@ class Histories(RuleBasedStateMachine):
         elif fault == "booking":
             error = LedgerError("full.")
             with (
-                patch.object(charging, "settle", side_effect=error),
+                patch.object(charging, "settle_all", side_effect=error),
                 pytest.raises(LedgerError, match=r"full\."),
             ):
                 call(table)
