@@ -82,7 +82,7 @@ def test_everyone_has_what_a_dictionary_of_people_says(ledger):
     again = np.concatenate([level[1_000:], np.full(500, 0.5)])
     again[5_000:8_000] *= 0.5
     again[9_000:9_100] *= 2
-    change = ledger.register(table(here, again), "people")
+    change = ledger.register(table(here, again), "people", raise_levels=True, actor="me", purpose="a test")
     assert (change.joined, change.left, change.lowered, change.raised) == (500, 1_000, 3_000, 100)
     levels = dict(zip(here.tolist(), again.tolist(), strict=True))
     elsewhere = dict(zip(ids[5:].tolist(), level[5:].tolist(), strict=True))

@@ -368,7 +368,9 @@ def test_a_table_must_be_as_it_was_registered(ledger):
     ):
         with refused(ledger, LedgerError, *words):
             call()
-    registration = ledger.register(changed, "people")
+    registration = ledger.register(
+        changed, "people", raise_levels=True, actor="a test", purpose="they agreed"
+    )
     assert (registration.joined, registration.left, registration.lowered, registration.raised) == (4, 1, 3, 2)
     with refused(ledger, LedgerError, "1 people joined, 4 left, 2 lowered their level, 3 raised it"):
         spend(ledger, opened(before), 0.1)
@@ -601,7 +603,7 @@ def test_a_ledger_of_a_newer_version(url):
     with ledger.books.store.write() as db:
         db.run("UPDATE accord_meta SET value = '99' WHERE name = 'schema'")
     with pytest.raises(
-        LedgerError, match=r"is of version 99, and this accord knows 1\. Install a newer accord"
+        LedgerError, match=r"is of version 99, and this accord knows 2\. Install a newer accord"
     ):
         Ledger(url, KEY)
 
