@@ -665,10 +665,20 @@ def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypat
             assert len(outcomes) == 8
 
 
-KINDS = ["register", "reserve", "release", "restored", "withdraw", "readmit", "policy", "person", "else"]
+ENTRY_KINDS = [
+    "register",
+    "reserve",
+    "release",
+    "restored",
+    "withdraw",
+    "readmit",
+    "policy",
+    "person",
+    "else",
+]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ENTRY_KINDS)
 def test_entries_that_somebody_else_made_up_are_no_surprise(kind, life, tmp_path):
     """With right hashes, and without a head: only the seal tells."""
     bodies = [

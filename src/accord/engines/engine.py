@@ -211,13 +211,13 @@ def absolute(source: Any) -> Any:
 
 
 def source_label(source: Any, opened: Engine) -> str:
-    """What a source is called in documents: its path as it is found from any folder, or what errors call it.
+    """What a source is called in documents: the name of its file, wherever that lies, or what errors call it.
 
     Never an address: it may have a password in it.
     """
     if not are_paths(source) or any("://" in str(path) for path in _listed(source)):
         return opened.label
-    first, *others = (str(absolute(path)) for path in _listed(source))
+    first, *others = (Path(path).name for path in _listed(source))
     return repr(first) + (f" and {len(others)} more" if others else "")
 
 
