@@ -11,6 +11,7 @@ import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +24,7 @@ import accord
 from accord.cli import main
 from accord.errors import AccordError, BudgetError, LedgerError
 from accord.ledger import Ledger, charging
+from accord.ledger.chain import Entry
 from accord.ledger.charging import Reservation, settle
 from accord.ledger.head import HeadFile
 from accord.ledger.recognising import recognised
@@ -256,7 +258,7 @@ def wrong(outcomes, right):
             problems = result["problems"] if name == "check" else result.problems
             if not problems and (refused or result != right[name][1]):
                 complaints.append(f"{name} is content")
-        elif result != right[name][1] and not (refused and name in WRITERS):
+        elif unsealed(result) != unsealed(right[name][1]) and not (refused and name in WRITERS):
             complaints.append(f"{name} gives {str(result)[:300]}")
     ended, spent = outcomes["spent"]
     if ended == "done":
@@ -265,6 +267,15 @@ def wrong(outcomes, right):
             if most.get((account.table, account.level), -1) < account.spent[1]:
                 complaints.append(f"{account.table} at {account.level} has spent less than before")
     return complaints
+
+
+def unsealed(result):
+    """Without the seals of entries: whoever looks without the key cannot tell a wrong one, and `verify` does."""
+    if isinstance(result, list) and result and isinstance(result[0], Entry):
+        return [replace(entry, seal="") for entry in result]
+    if isinstance(result, dict) and "entries" in result and isinstance(result["entries"], list):
+        return result | {"entries": [entry | {"seal": ""} for entry in result["entries"]]}
+    return result
 
 
 WRITERS = ("init", "again", "release", "rest", "ask", "register", "add", "joined", "last", "spent")
