@@ -175,6 +175,12 @@ class Catalog:
         for name, section in self._sections.items():
             if self.ledger_of(name) is not None and "user" not in section.values:
                 section.refuse(None, 'a ledger knows people by their ids. Add user = "…", the column of ids.')
+            under = relation.named(section.values.get("neighbors", relation.REPLACE.name))
+            if self.ledger_of(name) is not None and not under.people_are_public:
+                section.refuse(
+                    "neighbors",
+                    f"a ledger must know who is in a table, and with {under.name} that is private.",
+                )
 
     def __getitem__(self, name: str) -> Table:
         """Open a table.

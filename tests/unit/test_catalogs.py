@@ -338,6 +338,11 @@ def test_a_ledger_needs_ids(folder):
     )
 
 
+def test_a_ledger_must_know_who_is_there(folder):
+    text = WHOLE.replace('"replace"', '"add-remove"').replace('default = "strict"', "roster = { strict = 5 }")
+    assert "line 11: a ledger must know who is in a table" in refused(folder, text)
+
+
 def test_moments_beyond_the_end_of_time(folder):
     text = WHOLE.replace(
         'csv = { delimiter = "," }',

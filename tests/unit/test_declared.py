@@ -55,7 +55,11 @@ SHORT = {
     "groups": (lambda: accord.count(by="ward"), lambda: accord.count(by="ward", keys=["a", "b"])),
     "groups of bounds": (
         lambda: accord.mean("stay", by="ward"),
-        lambda: accord.mean("stay", (0, 60), std=5.0, step=1, by="ward", keys=["a", "b"]),
+        lambda: accord.mean("stay", (0, 60), step=1, by="ward", keys=["a", "b"]),  # groups may differ more
+    ),
+    "some people": (
+        lambda: accord.mean("stay", where="age > 40"),
+        lambda: accord.mean("stay", (0, 60), step=1, where="age > 40"),
     ),
     "one's own bounds": (
         lambda: accord.mean("stay", (0, 10), by="ward"),

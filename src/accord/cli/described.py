@@ -13,7 +13,7 @@ import click
 import accord
 from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
 from accord.cli.group import DESCRIBED, main
-from accord.cli.options import json_option, signature, signature_options
+from accord.cli.options import html_option, json_option, signature, signature_options
 from accord.cli.parsing import catalog_here, catalog_path
 from accord.cli.printing import print_result, refuse_in, working
 from accord.engines import Kind, open_source
@@ -177,12 +177,7 @@ def run(questions: Path, is_planned: bool, **options: Any) -> None:
 @main.command()
 @click.argument("table")
 @click.option("--ledger", metavar="URL", help="Where it is registered; known of a table in accord.toml.")
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a page to print, too.",
-)
+@html_option
 @json_option
 def report(table: str, ledger: str | None, html: Path | None, as_json: bool) -> None:
     """One sheet about a TABLE, without jargon: who chose what, what was asked, what it cost, what is left."""

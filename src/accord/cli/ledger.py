@@ -11,7 +11,14 @@ import accord
 from accord.catalogs import IS_NAME
 from accord.cli import parsing
 from accord.cli.group import main
-from accord.cli.options import json_option, level_options, plot_option, signature, signature_options
+from accord.cli.options import (
+    html_option,
+    json_option,
+    level_options,
+    plot_option,
+    signature,
+    signature_options,
+)
 from accord.cli.printing import print_result, refuse_in, working
 
 
@@ -94,12 +101,7 @@ def _change(url: str, kind: str, ids: tuple[str, ...], options: dict[str, Any]) 
 @ledger.command()
 @click.argument("url")
 @click.argument("person_id", metavar="ID")
-@click.option(
-    "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a page to print, too.",
-)
+@html_option
 @signature_options
 @json_option
 def person(url: str, person_id: str, html: Path | None, **options: Any) -> None:

@@ -29,6 +29,14 @@ def options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Cal
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 
 
+html_option = click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page to print, too.",
+)
+
+
 def plot_option(subject: str) -> Callable[..., Any]:
     return click.option(
         "--plot",

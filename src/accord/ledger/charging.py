@@ -171,7 +171,8 @@ def _charge(
             raise LedgerError(
                 "people of one level have different amounts left here, and a table that is read where it "
                 "lies cannot be matched with the ledger person by person. Write it to a Parquet file or an "
-                "Arrow table and open that, or plan by share=. Nothing was spent."
+                "Arrow table and open that, or plan by share=; if somebody has withdrawn, register it anew "
+                "from a source in which they are opted out. Nothing was spent."
             )
     paying = np.flatnonzero(charge)
     charges = cohorts.id[paying], charge[paying]

@@ -102,6 +102,7 @@ def board_view(found: dict[str, Any]) -> RenderableType:
         Text(),
         _left(found),
         Text(),
+        bullet("Where the truth lies is right if what people chose does not go with their values."),
         *map(bullet, _changes(found)),
         Text(
             f"From the ledger {found['ledger']}, in which every release is booked before it is made.", "dim"

@@ -131,10 +131,10 @@ def _of_column(
         return {"categories": declared.keys} if is_left_out else {}
     if "bounds" not in parameters or arguments.get("bounds") is not None:
         return {}
+    about_some = arguments.get("where") is not None or arguments.get("by") is not None
+    names = ("bounds", "step", *(() if about_some else ("std",)))  # some people may differ more than all do
     filled = {
-        name: getattr(declared, name)
-        for name in ("bounds", "step", "std")
-        if name in parameters and arguments.get(name) is None
+        name: getattr(declared, name) for name in names if name in parameters and arguments.get(name) is None
     }
     if "missing" not in arguments and declared.missing not in (None, "none"):
         filled["missing"] = declared.missing
