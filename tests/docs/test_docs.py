@@ -126,7 +126,8 @@ def test_the_page_of_described_tables_runs(folder, tmp_path, monkeypatch):
     names = {}
     exec(example, names)
     run(second)
-    assert len(names["people"].own_ledger().history()) == 6
+    assert len(names["people"].own_ledger().history()) == 5
+    assert len(names["people"].own_ledger().history(kind="repeat")) == 1  # in words, then in Python
     assert json.loads(Path("answers.json").read_text(encoding="utf-8"))["names"][1] == "old people"
 
 

@@ -277,7 +277,10 @@ def test_a_batch_is_one_workload(folder, ledger):
     (folder / "questions.toml").write_text(
         QUESTIONS.replace("share = 0.1", 'share = 0.1\npurpose = "a report"')
     )
-    run("run", "questions.toml", "--actor", "J. Doe")
+    again = json.loads(run("run", "questions.toml").stdout)
+    assert [r["value"] for r in again["receipts"]] == [r["value"] for r in answered["receipts"]]
+    assert again["repeated"]["entry"] == 4 and len(ledger.history()) == 1
+    run("run", "questions.toml", "--actor", "J. Doe", "--fresh")
     assert (ledger.history()[1]["actor"], ledger.history()[1]["purpose"]) == ("J. Doe", "a report")
 
 
@@ -313,7 +316,7 @@ def test_a_batch_that_cannot_be_asked(folder, ledger, name):
 def test_a_batch_that_costs_too_much(folder, ledger):
     (folder / "questions.toml").write_text(QUESTIONS.replace("share = 0.1", "share = 0.7"))
     run("run", "questions.toml")
-    refusal = json.loads(run("run", "questions.toml", code=1).stdout)
+    refusal = json.loads(run("run", "questions.toml", "--fresh", code=1).stdout)
     assert refusal["error"]["type"] == "BudgetError"
 
 

@@ -103,10 +103,12 @@ def test_a_plan_that_was_pickled_is_released_and_refused_like_any_other(tmp_path
         others.release(plan)
     ledger = accord.Ledger(tmp_path / "accord.db")
     ledger.register(people, "people")
-    people.release(plan, ledger=ledger)
-    people.release(plan, ledger=ledger)
+    first = people.release(plan, ledger=ledger)
+    repeated = again(people.release(again(plan), ledger=ledger))
+    assert (repeated.value, repeated.booked) == (first.value, first.booked) and repeated.repeated is not None
+    people.release(plan, ledger=ledger, fresh=True)
     with pytest.raises(accord.errors.BudgetError):
-        people.release(plan, ledger=ledger)
+        people.release(plan, ledger=ledger, fresh=True)
 
 
 @pytest.mark.parametrize("name", [*QUESTIONS, *OTHERS])

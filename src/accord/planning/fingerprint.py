@@ -1,5 +1,5 @@
 """The fingerprint of a plan: two plans with the same one answer the same question about the same levels, by
-the same mechanism with the same numbers. Words do not matter.
+the same mechanism with the same charges. Words do not matter.
 
 A question is frozen plain data, so that all of it goes into the hash, field by field and with its type: what
 is added to a statistic later is not forgotten here.
@@ -19,6 +19,7 @@ import numpy as np
 from accord.statistics import Algorithm
 
 if TYPE_CHECKING:
+    from accord.mechanisms.record import Calibration
     from accord.planning.plan import Plan
 
 
@@ -36,11 +37,19 @@ def fingerprint(plan: Plan) -> str | None:
 def _pieces(plan: Plan) -> Iterator[bytes]:
     yield from _plain((plan.query, plan.read_as, plan.share, plan.neighbors, plan.spec.fingerprint))
     if plan.choice is not None:
-        numbers = {name: value for name, value in vars(plan.choice.calibration).items() if name != "note"}
-        yield from _plain((plan.choice.mechanism, numbers, plan.choice.times))
+        yield from _plain((plan.choice.mechanism, _whole_numbers(plan.choice.calibration), plan.choice.times))
     for key, part in plan.plans.items():
         yield from _plain(key)
         yield from (b"nobody",) if part is None else _pieces(part)
+
+
+def _whole_numbers(calibration: Calibration) -> dict[str, Any]:
+    """Charges and levels; floats follow from them and the question, and machines round them differently."""
+    return {
+        name: value
+        for name, value in vars(calibration).items()
+        if isinstance(value, int) or (isinstance(value, np.ndarray) and value.dtype == np.int64)
+    }
 
 
 def _plain(value: Any) -> Iterator[bytes]:

@@ -41,12 +41,12 @@ class Release(Generic[A]):
     """What the mechanism released, before it became the answer; of private groups, a tuple for each."""
     booked: Booked | None = None
     """Where it stands in the ledger, if there is one."""
-    repeated: Booked | None = None
-    """Where it is booked that this answer was given out again, free of charge; None: it was drawn anew."""
     by_part: Mapping[Any, Release | None] = field(default_factory=dict)
     """Of several questions or public groups, the release of each, as in `plan.plans`."""
     unbooked: Unbooked | None = field(default=None, compare=False)
     """Without a ledger, from the second release of a table on: what all of them have charged everyone."""
+    repeated: Booked | None = None
+    """Where it is booked that this answer was given out again, free of charge; None: it was drawn anew."""
 
     @property
     def value(self) -> A:
