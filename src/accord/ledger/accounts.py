@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from accord.budget import IntArray
 from accord.ledger.chain import REQUIRED, Entry, Replay, saturating_add
 from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, Members, remaining_of
+from accord.ledger.key import FORMER
 from accord.ledger.store import Session
 from accord.ledger.validation import (
     COLUMNS,
@@ -36,7 +37,7 @@ from accord.numerals import written
 
 CHUNK = 2**20
 """So many people are stored in a row."""
-_META = ("key", "neighbors", "head", REQUIRED)
+_META = ("key", FORMER, "neighbors", "head", REQUIRED)
 """What `accord_meta` holds that the accounts depend on."""
 
 

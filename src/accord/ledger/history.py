@@ -32,6 +32,7 @@ _REPEATED = {
     "policy": ("accord", "require", *_SIGNED),
     "person": ("accord", "known", *_SIGNED),
     "restored": ("accord", "why", "had"),
+    "rotate": ("accord", "people", *_SIGNED),
 }
 """What the history repeats of entries, by their kind; a reservation and what came of it are a release."""
 KINDS = (*_REPEATED, "refused")
