@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from itertools import product
 from math import inf
 from pathlib import Path
@@ -86,8 +87,10 @@ def test_everyone_keeps_what_they_have_spent(url):
     ledger = Ledger(url, KEY)
     people, staff, before = filled(ledger)
     twin = ledger.accounts(), left(ledger, people), left(ledger, staff), ledger.export()["cohorts"]
-    hashes = everyone(ledger)
+    hashes, entries = everyone(ledger), ledger.entries()
     done = ledger.rotate_key(NEW, **SIGNED)
+    unsealed = [replace(entry, seal="") for entry in ledger.entries()[:-1]]
+    assert unsealed == [replace(entry, seal="") for entry in entries], "receipts are found again"
     assert done == Rotation(len(ledger.entries()), 7, 2, None, not url.startswith("postgres"))
     assert (ledger.accounts(), left(ledger, people), left(ledger, staff), ledger.export()["cohorts"]) == twin
     sound(ledger)
@@ -100,6 +103,7 @@ def test_everyone_keeps_what_they_have_spent(url):
         for one, cohort in hashes.items()
     }
     again = Ledger(url, NEW)
+    assert [one.least for one in again.person(9).releases] == [200_000]
     assert again.person(9).spent == 200_000 and again.person(3).spent == 300_000
     assert again.person("x y ").spent == again.person(3).spent - 200_000
     with pytest.raises(LedgerError, match="this id is known to no table"):
@@ -467,7 +471,7 @@ def test_the_key_file_holds_the_new_key(tmp_path):
     assert done.key_file == str(path) and new != former and len(new.strip()) == 64
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert str(done) == (
-        "the key was changed, as entry 2: 1 people of 1 tables are known by new hashes, and have what they had. "
+        "the key was changed, as entry 2. Everyone has another hash (1 in all), and what they had. "
         f"It is in {str(path)!r}: keep a copy of it apart from the ledger's. Older copies of the ledger can be "
         "read with the former key as before: destroy them, and it."
     )
@@ -490,7 +494,7 @@ def test_a_key_that_is_given_is_kept_by_whoever_gave_it(tmp_path):
     done = ledger.rotate_key(NEW, **SIGNED)
     assert done.key_file is None and not (tmp_path / "a.db.key").exists()
     assert (
-        "have what they had. Give it wherever the ledger is used: set the variable ACCORD_LEDGER_KEY to it now, or key=. Older"
+        "and what they had. Give it wherever the ledger is used: set the variable ACCORD_LEDGER_KEY to it now, or key=. Older"
         in str(done)
     )
     (tmp_path / "a.db.key").write_text("a key of something else\n")  # of whom, nobody knows: it stays
@@ -743,7 +747,10 @@ def test_the_command_line(tmp_path, monkeypatch):
         0,
         {"schema": 1, "entry": 2, "people": 2, "tables": 1, "key_file": place, "purged": True},
     )
-    assert "as entry 3: 2 people" in run("rotate-key", "a.db", "--why", "again", "--actor", "me").output
+    assert (
+        "as entry 3. Everyone has another hash (2 in"
+        in run("rotate-key", "a.db", "--why", "again", "--actor", "me").output
+    )
     told = run("history", "a.db", "--kind", "rotate").output
     assert "the key was changed" in " ".join(told.split()) and "somebody" in told and "again" in told
     assert run("withdraw", "a.db", "7").exit_code == 0

@@ -195,11 +195,10 @@ def write_draft(path: Path, key: str) -> None:
     try:
         target.unlink(missing_ok=True)  # of a ledger that was never made
         handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(handle, f"{key}\n".encode())
+        with os.fdopen(handle, "w", encoding="utf-8") as file:  # all of it, or a fault
+            file.write(f"{key}\n")
+            file.flush()
             os.fsync(handle)
-        finally:
-            os.close(handle)
         _sync_folder(target.parent)
     except OSError as fault:
         raise LedgerError(

@@ -17,6 +17,7 @@ Databases keep deleted rows in their files for a while: those of SQLite are purg
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,6 +56,7 @@ class Rotation:
     people: int
     """How many are known by other hashes."""
     tables: int
+    """How many are recognised by them."""
     key_file: str | None
     """Where the new key is kept; None: by whoever gave it."""
     purged: bool
@@ -72,8 +74,8 @@ class Rotation:
             else " Its files still hold deleted rows with the former hashes: see docs/operations.md."
         )
         return (
-            f"the key was changed, as entry {self.entry:,}: {self.people:,} people of {self.tables:,} tables "
-            f"are known by new hashes, and have what they had. {kept} Older copies of the ledger can be read "
+            f"the key was changed, as entry {self.entry:,}. Everyone has another hash ({self.people:,} in "
+            f"all), and what they had. {kept} Older copies of the ledger can be read "
             f"with the former key as before: destroy them, and it.{remains}"
         )
 
@@ -104,8 +106,10 @@ def _key_file(books: Books) -> Path | None:
     if not isinstance(books.store, SQLite):
         return None
     path = keys.key_file(books.store.path)
-    kept = keys.from_file(path)
-    return path if kept is not None and kept.check == books.required_key().check else None
+    with suppress(LedgerError):  # what is there is none that can be read, and not for us to replace
+        if (kept := keys.from_file(path)) is not None and kept.check == books.required_key().check:
+            return path
+    return None
 
 
 def _refuse_new_key(books: Books, new_key: str | bytes | None, former: FormerKeys, path: Path | None) -> None:
