@@ -266,11 +266,11 @@ class Mixed(RuleBasedStateMachine):
         ledger, people = accord.Ledger(self.url), self.opened(path)
         try:
             if rest and plan is not None:
-                made = people.release(plan, ledger=ledger)
+                made = people.release(plan, ledger=ledger, fresh=True)
             elif rest:
                 accord.plan(ledger.remaining(people), query, how, share)
             else:
-                made = people.release(query, how, share, ledger=ledger)
+                made = people.release(query, how, share, ledger=ledger, fresh=True)
         except (PlanError, BudgetError, SourceError) as refusal:
             return type(refusal).__name__
         json.dumps(made.receipt(), allow_nan=False)
@@ -306,7 +306,7 @@ def test_public_people_may_have_spent_more_than_any_level(tmp_path):
     table = accord.table({"who": [1, 2], "x": [1.0, 2.0]}, epsilon=inf, user="who")
     ledger.register(table, "people")
     for _ in range(2):
-        table.release(accord.mean("x", (0, 4)), "threshold", 1.0, t=1_000_000, ledger=ledger)
+        table.release(accord.mean("x", (0, 4)), "threshold", 1.0, t=1_000_000, ledger=ledger, fresh=True)
     for more in ([], ["--json"]):
         ran = CliRunner().invoke(main, ["ledger", "show", str(tmp_path / "accord.db"), *more])
         assert ran.exit_code == 0 and "2000000" in ran.stdout

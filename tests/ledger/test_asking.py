@@ -40,11 +40,11 @@ def asked(table, ledger, **said):
     by = {"by": "g", "keys": ["a", "b"], "membership": "public"}
     both = accord.workload([MEAN, accord.count(where="x > 3")])
     return {
-        "query": lambda: table.release(MEAN, "minimum", 0.1, ledger=ledger, **said),
-        "plan": lambda: table.release(table.plan(MEAN, "minimum", 0.1), ledger=ledger, **said),
-        "rest": lambda: table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger, **said),
-        "workload": lambda: table.release(both, "minimum", 0.1, ledger=ledger, **said),
-        "groups": lambda: table.release(accord.mean("x", bounds=(0, 10), **by), "minimum", 0.1, ledger=ledger, **said),
+        "query": lambda: table.release(MEAN, "minimum", 0.1, ledger=ledger, **said, fresh=True),
+        "plan": lambda: table.release(table.plan(MEAN, "minimum", 0.1), ledger=ledger, **said, fresh=True),
+        "rest": lambda: table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger, **said, fresh=True),
+        "workload": lambda: table.release(both, "minimum", 0.1, ledger=ledger, **said, fresh=True),
+        "groups": lambda: table.release(accord.mean("x", bounds=(0, 10), **by), "minimum", 0.1, ledger=ledger, **said, fresh=True),
         "sample": lambda: accord.sample(lambda rows, epsilon: 1.0, table, share=0.1, ledger=ledger, columns=["x"], **said),
     }  # fmt: skip
 
@@ -58,7 +58,7 @@ def test_who_asked_and_why_is_booked_with_every_kind_of_release(ledger):
     assert all(event | SIGNED == event for event in ledger.history())
     groups = [entry.content for entry in ledger.entries() if entry.content.get("group_of")]
     assert len(groups) == 2 and all(content | SIGNED == content for content in groups)
-    table.release(MEAN, "minimum", 0.1, ledger=ledger)
+    table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     assert (ledger.history()[-1]["actor"], ledger.history()[-1]["purpose"]) == (None, None)
     assert ledger.verify().problems == ()
 
@@ -91,8 +91,8 @@ def test_what_a_ledger_requires_is_required_before_anything_is_read(ledger, miss
     )
     said = {name: text for name, text in SIGNED.items() if name != missing}
     calls = {
-        "query": lambda: table.release(MEAN, "minimum", 0.1, ledger=ledger, **said),
-        "workload": lambda: table.release(accord.workload([MEAN]), "minimum", 0.1, ledger=ledger, **said),
+        "query": lambda: table.release(MEAN, "minimum", 0.1, ledger=ledger, **said, fresh=True),
+        "workload": lambda: table.release(accord.workload([MEAN]), "minimum", 0.1, ledger=ledger, **said, fresh=True),
         "sample": lambda: accord.sample(lambda rows, epsilon: 1.0, table, share=0.1, ledger=ledger, columns=["x"], **said),
         "register": lambda: ledger.register(opened({1: 0.5}), "people", **said),
         "withdraw": lambda: ledger.withdraw(1, **said),
@@ -127,7 +127,7 @@ def test_a_requirement_that_comes_while_a_release_is_planned_counts(ledger, monk
 
     monkeypatch.setattr(accord.people.table.Table, "plan", slow)
     with pytest.raises(LedgerError, match="this ledger requires actor"):
-        table.release(MEAN, "minimum", 0.1, ledger=ledger)
+        table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     assert ledger.history() == []
 
 
@@ -140,7 +140,7 @@ def test_a_requirement_is_what_was_said_last(ledger):
     ledger.require("purpose", actor="me")
     ledger.withdraw(1, purpose="a letter")
     ledger.require(purpose="no more")
-    table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger)
+    table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger, fresh=True)
     with pytest.raises(LedgerError, match="cannot require 'purposes'"):
         ledger.require("purposes")
     assert ledger.verify().problems == ()
@@ -154,9 +154,9 @@ def test_a_requirement_that_is_taken_out_of_the_database_shows(tmp_path):
     with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as connection:
         connection.execute("DELETE FROM accord_meta WHERE name = 'require'")
     with pytest.raises(LedgerError, match="the accounts are not what the entries left"):
-        table.release(MEAN, "minimum", 0.1, ledger=ledger)
+        table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     assert (
-        "what has to be said with everything that is asked is not what was booked" in ledger.verify().problems
+        "what has to be said, or how budgets are renewed, is not what was booked" in ledger.verify().problems
     )
 
 
@@ -166,7 +166,7 @@ def test_a_requirement_that_is_taken_out_of_the_database_shows(tmp_path):
 def lived(ledger):
     ledger.register(opened(), "people", actor="ann")
     ledger.register(opened({3: 2.0, 8: 2.0}), "staff", actor="bob")
-    opened().release(MEAN, "minimum", 0.1, ledger=ledger, actor="ann", purpose="a report")
+    opened().release(MEAN, "minimum", 0.1, ledger=ledger, actor="ann", purpose="a report", fresh=True)
     ledger.register(opened({1: 0.5, 2: 3.0}), "people", raise_levels=True, actor="bob", purpose="new forms")
     ledger.withdraw(3, actor="ann", purpose="a letter")
     ledger.readmit(3, actor="bob", purpose="another letter")

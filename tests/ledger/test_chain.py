@@ -29,7 +29,8 @@ COUNT = accord.count(where="x > 3")
 TABLES = {
     "accord_meta": ("name", "value"),
     "accord_table": ("id", "name", "version", "fingerprint", "people", "tiers"),
-    "accord_cohort": ("id", "level", "allowed", "spent", "people"),
+    "accord_answer": ("plan", "tab", "version", "entry"),
+    "accord_cohort": ("id", "level", "allowed", "spent", "people", "renewed"),
     "accord_member": ("tab", "cohort", "level"),
     "accord_people": ("chunk", "hashes", "cohorts"),
     "accord_entry": ("seq", "time", "kind", "body", "previous", "hash", "seal"),
@@ -54,19 +55,19 @@ def staff():
 def lived(ledger):
     """A short life: two tables, a new version, releases of every kind, one that fails, one without an answer, one refused."""
     ledger.register(people(), "people")
-    people().release(MEAN, "minimum", 0.5, ledger=ledger)
+    people().release(MEAN, "minimum", 0.5, ledger=ledger, fresh=True)
     ledger.register(staff(), "staff")
-    staff().release(accord.workload([MEAN, COUNT]), "minimum", 0.1, ledger=ledger)
-    people().release(accord.plan(ledger.remaining(people()), MEAN, "mix", 0.1), ledger=ledger)
+    staff().release(accord.workload([MEAN, COUNT]), "minimum", 0.1, ledger=ledger, fresh=True)
+    people().release(accord.plan(ledger.remaining(people()), MEAN, "mix", 0.1), ledger=ledger, fresh=True)
     gone = people()
     gone.reader.summaries = None  # nothing can be read
     with suppress(TypeError, SourceError):
-        gone.release(MEAN, "minimum", 0.1, ledger=ledger)
+        gone.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     ledger.register(newer(), "people")
     with suppress(BudgetError):
-        staff().release(MEAN, "minimum", 1.0, ledger=ledger)
+        staff().release(MEAN, "minimum", 1.0, ledger=ledger, fresh=True)
     charging.reserve(ledger.books, staff(), staff().plan(MEAN, "minimum", 0.01))
-    staff().release(MEAN, "minimum", 0.01, ledger=ledger)
+    staff().release(MEAN, "minimum", 0.01, ledger=ledger, fresh=True)
     return ledger
 
 
@@ -223,7 +224,7 @@ def test_a_receipt_is_found_in_the_chain(tmp_path):
     ledger = Ledger(tmp_path / "accord.db", KEY)
     ledger.register(people(), "people")
     answers = [
-        people().release(asked, "minimum", 0.1, ledger=ledger)
+        people().release(asked, "minimum", 0.1, ledger=ledger, fresh=True)
         for asked in (MEAN, accord.workload([MEAN, COUNT]))
     ]
     for answer in answers:
@@ -503,7 +504,7 @@ def test_a_ledger_of_version_1_opens_and_goes_on(v1):
     remaining = ledger.remaining(newer())
     assert (remaining.levels, remaining.counts, remaining.opted_out) == ((0.1, 0.625, inf), (1, 2, 1), 2)
     before = len(ledger.entries())
-    released = newer().release(accord.plan(remaining, MEAN, "minimum", 0.1), ledger=ledger)
+    released = newer().release(accord.plan(remaining, MEAN, "minimum", 0.1), ledger=ledger, fresh=True)
     assert released.booked.entry == before + 2 == len(ledger.entries())
     assert ledger.register(newer(), "people").version == 2, "the same people as ever"
     assert ledger.verify().problems == ()
@@ -547,7 +548,7 @@ def test_a_later_version_upgrades_it(v1, monkeypatch):
     assert schema(v1)[1] == str(NOW + 2) and "note" in schema(v1)[0]
     assert (ledger.accounts(), ledger.entries()) == before
     assert ledger.verify().problems == ()
-    newer().release(accord.plan(ledger.remaining(newer()), MEAN, "minimum", 0.1), ledger=ledger)
+    newer().release(accord.plan(ledger.remaining(newer()), MEAN, "minimum", 0.1), ledger=ledger, fresh=True)
     assert Ledger(v1).verify().problems == ()
     migrations(monkeypatch)
     with pytest.raises(
@@ -566,7 +567,7 @@ def test_an_upgrade_that_fails_half_way_leaves_it_as_it_was(fault, v1, monkeypat
     ledger = Ledger(v1)
     assert (ledger.accounts(), ledger.entries(), schema(v1)) == before and schema(v1)[1] == str(NOW)
     assert ledger.verify().problems == ()
-    newer().release(accord.plan(ledger.remaining(newer()), MEAN, "minimum", 0.1), ledger=ledger)
+    newer().release(accord.plan(ledger.remaining(newer()), MEAN, "minimum", 0.1), ledger=ledger, fresh=True)
     with pytest.MonkeyPatch.context() as patch:
         migrations(patch, MORE)
         assert Ledger(v1).verify().problems == () and schema(v1)[1] == str(NOW + 1)
@@ -589,7 +590,7 @@ def test_versions_in_postgres(postgres_url, monkeypatch):
         assert db.rows(
             "SELECT COUNT(*) FROM pg_tables WHERE tablename IN ('accord_more', 'accord_other')"
         ) == [(0,)]
-    staff().release(MEAN, "minimum", 0.01, ledger=again)
+    staff().release(MEAN, "minimum", 0.01, ledger=again, fresh=True)
     migrations(monkeypatch, MORE)
     assert Ledger(postgres_url, KEY).verify().problems == ()
     with again.books.store.read() as db:

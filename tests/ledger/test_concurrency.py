@@ -187,7 +187,9 @@ def test_threads_share_a_ledger_and_a_table(url):
         booked = []
         with pytest.raises(BudgetError, match="Nothing was spent"):
             while True:
-                booked.append(shared.release(QUERY, "minimum", share=0.1, ledger=ledger).booked.entry)
+                booked.append(
+                    shared.release(QUERY, "minimum", share=0.1, ledger=ledger, fresh=True).booked.entry
+                )
         return booked
 
     with ThreadPoolExecutor(8) as threads:
@@ -201,7 +203,7 @@ def test_threads_plan_from_what_is_left(tmp_path):
     ledger, shared, others = Ledger(tmp_path / "a.db"), table(ONE), table(OTHER)
     ledger.register(shared, "one")
     ledger.register(others, "other")
-    others.release(QUERY, "minimum", share=0.5, ledger=ledger)
+    others.release(QUERY, "minimum", share=0.5, ledger=ledger, fresh=True)
     start, overtaken = threading.Barrier(4), []
 
     def spend(_):
@@ -210,7 +212,7 @@ def test_threads_plan_from_what_is_left(tmp_path):
         while len(charges) < 3 or (not overtaken and len(charges) < 50):
             plan = accord.plan(ledger.remaining(shared), QUERY, "minimum", share=0.1)
             try:
-                charges += set(shared.release(plan, ledger=ledger).charges.values())
+                charges += set(shared.release(plan, ledger=ledger, fresh=True).charges.values())
             except PlanError as refused:
                 assert "what is left has changed since" in str(refused) and CHARGED not in str(refused)
                 overtaken.append(refused)
@@ -248,7 +250,7 @@ def registered(url):
 
 
 def ask(here, ledger):
-    return here.release(QUERY, "minimum", share=0.1, ledger=ledger)
+    return here.release(QUERY, "minimum", share=0.1, ledger=ledger, fresh=True)
 
 
 def left_behind(ledger, state):
@@ -349,7 +351,7 @@ def test_the_second_question_of_a_workload_fails(registered, monkeypatch):
     answers = iter([releasing.answer, failing(SourceError("gone."))])
     monkeypatch.setattr(releasing, "answer", lambda *args: next(answers)(*args))
     with pytest.raises(SourceError, match=CHARGED):
-        here.release(accord.workload([QUERY, QUERY]), "minimum", share=0.1, ledger=ledger)
+        here.release(accord.workload([QUERY, QUERY]), "minimum", share=0.1, ledger=ledger, fresh=True)
     left_behind(ledger, "failed")  # for both, and nothing of the first is told
     content = ledger.entries()[-1].content
     assert content["reserve"] == 2 and "receipts" not in content
@@ -658,7 +660,9 @@ def drive_register(url):
         while len(entries) < 5 or len(seen) < 2:
             for version, here in enumerate(versions):
                 try:
-                    entries.append(here.release(QUERY, "minimum", share=0.001, ledger=ledger).booked.entry)
+                    entries.append(
+                        here.release(QUERY, "minimum", share=0.001, ledger=ledger, fresh=True).booked.entry
+                    )
                     seen.add(version)
                 except LedgerError as fault:
                     assert "is not as it was registered as 'people'" in str(fault), fault

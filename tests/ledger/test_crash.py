@@ -279,7 +279,7 @@ def prepare(store, scenario, tables):
     ledger = store.open(store.url())
     ledger.register(tables["old"], "people")
     ledger.register(tables["staff"], "staff")
-    tables["staff"].release(QUERY, "minimum", share=0.2, ledger=ledger)
+    tables["staff"].release(QUERY, "minimum", share=0.2, ledger=ledger, fresh=True)
 
 
 def action(store, url, scenario, tables):
@@ -296,13 +296,13 @@ def action(store, url, scenario, tables):
         return lambda: ledger.rotate_key(new_key, actor="a test", purpose="a key that everybody knows")
     people, share = tables["old"], SHARES[scenario]
     if scenario == "simple":
-        return lambda: people.release(QUERY, "minimum", share=share, ledger=ledger)
+        return lambda: people.release(QUERY, "minimum", share=share, ledger=ledger, fresh=True)
     plan = (
         tables["plan"]
         if scenario == "workload"
         else accord.plan(ledger.remaining(people), QUERY, "minimum", share)
     )
-    return lambda: people.release(plan, ledger=ledger)
+    return lambda: people.release(plan, ledger=ledger, fresh=True)
 
 
 def act(do, marks, kill_at=None):
@@ -489,7 +489,7 @@ def next_release(ledger, scenario, reached, tables):
         ledger.register(tables["old"], "people")
     people, other = (tables["new"], tables["old"]) if reached == "new" else (tables["old"], tables["new"])
     before = [a.spent for a in ledger.accounts() if a.table == "people"]
-    released = people.release(QUERY, "minimum", share=0.02, ledger=ledger)
+    released = people.release(QUERY, "minimum", share=0.02, ledger=ledger, fresh=True)
     (charge,) = set(released.charges.values())
     now = [a.spent for a in ledger.accounts() if a.table == "people"]
     if now != [(round(least + charge, 6), round(most + charge, 6)) for least, most in before]:
@@ -522,7 +522,7 @@ def kill_times(job):
 
     def release():
         while time.monotonic() < end:
-            released = people.release(QUERY, "minimum", share=1e-5, ledger=ledger)
+            released = people.release(QUERY, "minimum", share=1e-5, ledger=ledger, fresh=True)
             os.write(out, f"{released.booked.entry} {released.value}\n".encode())
 
     def register():
@@ -562,7 +562,7 @@ def kill_times(job):
         str(e.seq): str(e.content["receipts"][0]["value"]) for e in ledger.entries() if e.kind == "release"
     }
     spent = [s for a in ledger.accounts() if a.table == "people" for s in a.spent]
-    people.release(QUERY, "minimum", share=0.1, ledger=ledger)
+    people.release(QUERY, "minimum", share=0.1, ledger=ledger, fresh=True)
     return {
         "problems": [*verdict.problems, *ledger.verify().problems],
         "kills": kills + len(running),

@@ -51,17 +51,17 @@ def test_a_described_table_in_postgresql_with_a_withdrawal(postgres_url, tmp_pat
     ledger.register(visits, "visits")
     asked = [accord.mean("stay"), accord.mean("stay", by="ward"), accord.count(where="stay > 3")]
     for question in asked:
-        visits.release(question, "minimum", share=0.1, ledger=ledger, **SIGNED)
+        visits.release(question, "minimum", share=0.1, ledger=ledger, **SIGNED, fresh=True)
     ledger.withdraw("p3")
     with pytest.raises(BudgetError, match="1 person has withdrawn"):
-        visits.release(asked[0], "minimum", share=0.1, ledger=ledger)
+        visits.release(asked[0], "minimum", share=0.1, ledger=ledger, fresh=True)
     with pytest.raises(LedgerError, match="if somebody has withdrawn, register it anew"):
-        visits.release(visits.plan(asked[0], "minimum", 0.1, remaining=ledger), ledger=ledger)
+        visits.release(visits.plan(asked[0], "minimum", 0.1, remaining=ledger), ledger=ledger, fresh=True)
     fill(postgres_url, out=[3])
     anew = described(postgres_url, tmp_path)
     ledger.register(anew, "visits")
     for question in asked:
-        anew.release(question, "minimum", share=0.1, ledger=ledger)
+        anew.release(question, "minimum", share=0.1, ledger=ledger, fresh=True)
     assert ledger.person("p3").spent == 300_000 and ledger.person("p4").spent == 600_000
     assert [each.least for each in ledger.person("p4").releases] == [100_000] * 6
     assert ledger.verify().problems == ()
@@ -85,6 +85,6 @@ def test_what_is_left_by_private_groups_and_with_missing_values(tmp_path):
         accord.mean("x", (0, 10), by="g", keys=["a", "b"], missing="none"),
     ):
         plan = people.plan(question, share=0.2, remaining=ledger)
-        people.release(plan, ledger=ledger)
+        people.release(plan, ledger=ledger, fresh=True)
     assert ledger.person(0).spent == ledger.person(1).spent == 0
     assert ledger.remaining(people).opted_out == 2 and ledger.verify().problems == ()

@@ -25,7 +25,7 @@ from accord.cli import main
 from accord.errors import AccordError, BudgetError, LedgerError
 from accord.ledger import Ledger, charging
 from accord.ledger.chain import Entry
-from accord.ledger.charging import Reservation, settle
+from accord.ledger.charging import Answered, Reservation, settle
 from accord.ledger.head import HeadFile
 from accord.ledger.recognising import recognised
 from accord.ledger.validation import COLUMNS
@@ -63,7 +63,7 @@ class Life:
         self.joined = accord.table(people(48), epsilon="level", user="who")
         ledger = Ledger(path)
         ledger.register(self.people, "people")
-        self.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+        self.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
         self.older = self.files(path)
         with closing(
             sqlite3.connect(path)
@@ -71,7 +71,7 @@ class Life:
             reader.execute("SELECT COUNT(*) FROM accord_entry").fetchall()
             ledger.register(self.staff, "staff")
             for table in (self.staff, self.people, self.people):
-                table.release(QUERY, "minimum", 0.2, ledger=ledger)
+                table.release(QUERY, "minimum", 0.2, ledger=ledger, fresh=True)
             self.journaled = self.files(path)
         self.settled = self.files(path)
         assert "accord.db-wal" in self.journaled and "accord.db-wal" not in self.settled | self.older
@@ -117,17 +117,23 @@ class Life:
             "plan": lambda _: obey("plan", source, *levels, *asked, "--json"),
             "init": lambda _: obey("ledger", "init", url, "--json"),
             "again": lambda ledger: ledger().register(self.staff, "staff"),
-            "release": lambda ledger: booked(self.people.release(QUERY, "minimum", 0.1, ledger=ledger())),
+            "release": lambda ledger: booked(
+                self.people.release(QUERY, "minimum", 0.1, ledger=ledger(), fresh=True)
+            ),
             "rest": lambda ledger: booked(
                 self.people.release(
-                    accord.plan(ledger().remaining(self.people), QUERY, "minimum", 0.2), ledger=ledger()
+                    accord.plan(ledger().remaining(self.people), QUERY, "minimum", 0.2),
+                    ledger=ledger(),
+                    fresh=True,
                 )
             ),
             "ask": lambda _: booked(obey("release", source, *levels, *asked, "--json")),
             "register": lambda ledger: ledger().register(self.joined, "people"),
             "add": lambda _: obey("ledger", "register", url, "more", source, *levels, "--json"),
             "joined": lambda ledger: ledger().remaining(self.joined),
-            "last": lambda ledger: booked(self.joined.release(QUERY, "minimum", 0.05, ledger=ledger())),
+            "last": lambda ledger: booked(
+                self.joined.release(QUERY, "minimum", 0.05, ledger=ledger(), fresh=True)
+            ),
             "spent": lambda ledger: [
                 (a.table, a.level, a.people, a.spent, a.left) for a in ledger().accounts()
             ],
@@ -364,7 +370,7 @@ def refused_everywhere(ledger, life, words):
         ledger.export,
         lambda: ledger.remaining(life.people),
         lambda: ledger.register(life.joined, "people"),
-        lambda: life.people.release(QUERY, "minimum", 0.1, ledger=ledger),
+        lambda: life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True),
     ):
         with pytest.raises(LedgerError, match=words):
             call()
@@ -395,7 +401,7 @@ def test_lost_entries_are_noticed_and_a_backup_is_accepted_by_an_explicit_word(l
     assert (entry.seq, entry.kind, entry.content["had"]) == (4, "restored", 10)
     assert entry.content["why"] == "the disk broke on 3 May" and noted(tmp_path) == 4
     assert ledger.verify().problems == () and [e.kind for e in ledger.entries()][-1] == "restored"
-    life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+    life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
     assert noted(tmp_path) == len(ledger.entries()) == 6
     assert ledger.verify().problems == () and len(ledger.history()) == 2
     with pytest.raises(LedgerError, match=r"nothing is missing in the ledger .*: there is nothing to accept"):
@@ -426,7 +432,7 @@ def test_a_release_whose_charge_an_older_copy_forgot_gives_no_answer(others, lif
     with pytest.raises(
         LedgerError, match=r"does not have the reservation of this release any more.*not given out"
     ):
-        life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+        life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
     assert ledger.verify().problems == ()
     assert [step["state"] for step in ledger.history()][1:] == ["no answer"] * others
 
@@ -436,7 +442,7 @@ def test_the_newest_copy_put_back_is_as_good_as_ever(life, tmp_path):
     (tmp_path / "accord.db").write_bytes(life.settled["accord.db"])
     ledger = Ledger(tmp_path / "accord.db")
     assert ledger.verify().problems == () and len(ledger.entries()) == 10
-    life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+    life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
 
 
 def test_a_backup_that_is_damaged_is_not_accepted(life, tmp_path):
@@ -514,7 +520,7 @@ def test_a_head_that_was_not_yet_written_is_no_loss(life, tmp_path):
     """As a crash leaves it, between the end of a transaction and its note."""
     ledger = put(tmp_path, {**life.settled, "accord.db.head": life.older["accord.db.head"]})
     assert noted(tmp_path) == 3 and ledger.verify().problems == () and len(ledger.entries()) == 10
-    life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+    life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
     assert noted(tmp_path) == 12
 
 
@@ -529,9 +535,9 @@ def test_a_head_that_cannot_be_written_is_told_after_the_fact(life, tmp_path, mo
         with pytest.raises(
             LedgerError, match=r"cannot write .*accord\.db\.head'.*Make room.*is booked all the same\.$"
         ):
-            life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+            life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
     assert [entry.kind for entry in ledger.entries()][-1] == "reserve" and ledger.verify().open == 1
-    life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+    life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
     assert noted(tmp_path) == len(ledger.entries()) == 13
 
 
@@ -539,7 +545,7 @@ def test_a_head_follows_many_writers(life, tmp_path):
     put(tmp_path, life.settled)
 
     def release(_):
-        life.people.release(QUERY, "minimum", 0.001, ledger=Ledger(tmp_path / "accord.db"))
+        life.people.release(QUERY, "minimum", 0.001, ledger=Ledger(tmp_path / "accord.db"), fresh=True)
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(release, range(18)))
@@ -554,7 +560,7 @@ def test_a_head_is_beside_the_file_and_seen_by_those_who_see_it(life, tmp_path):
     (tmp_path / "real" / "accord.db").chmod(0o640)
     (tmp_path / "link.db").symlink_to(tmp_path / "real" / "accord.db")
     key = life.settled["accord.db.key"].decode().strip()
-    life.people.release(QUERY, "minimum", 0.1, ledger=Ledger(tmp_path / "link.db", key))
+    life.people.release(QUERY, "minimum", 0.1, ledger=Ledger(tmp_path / "link.db", key), fresh=True)
     assert noted(tmp_path / "real") == 12 and not (tmp_path / "link.db.head").exists()
     assert stat.S_IMODE((tmp_path / "real" / "accord.db.head").stat().st_mode) == 0o640
     assert Ledger(tmp_path / "real" / "accord.db").verify().problems == ()
@@ -583,14 +589,14 @@ def test_a_ledger_of_an_older_version_has_a_head_also_if_the_first_release_is_re
     ledger, head = Ledger(tmp_path / "v1.db"), tmp_path / "v1.db.head"
     table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
     with pytest.raises(BudgetError):
-        table.release(QUERY, "minimum", 1.0, ledger=ledger)
+        table.release(QUERY, "minimum", 1.0, ledger=ledger, fresh=True)
     assert head.exists() and ledger.verify().problems == ()
     for _ in range(2):
-        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+        table.release(QUERY, "minimum", 0.001, ledger=ledger, fresh=True)
     assert int(head.read_text().split()[0]) == len(ledger.entries()) and ledger.verify().problems == ()
     head.unlink()
     with pytest.raises(LedgerError, match="which says how many entries there are, is gone"):
-        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+        table.release(QUERY, "minimum", 0.001, ledger=ledger, fresh=True)
 
 
 def test_a_ledger_of_an_older_version_whose_head_was_never_promised_goes_on(tmp_path):
@@ -601,9 +607,9 @@ def test_a_ledger_of_an_older_version_whose_head_was_never_promised_goes_on(tmp_
     table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(HeadFile, "is_due", lambda *_: False)
-        table.release(QUERY, "minimum", 0.001, ledger=ledger)
+        table.release(QUERY, "minimum", 0.001, ledger=ledger, fresh=True)
     head.unlink()
-    table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    table.release(QUERY, "minimum", 0.001, ledger=ledger, fresh=True)
     assert int(head.read_text().split()[0]) == len(ledger.entries()) and ledger.verify().problems == ()
 
 
@@ -618,7 +624,7 @@ def test_a_ledger_of_an_older_version_gets_a_head_when_it_is_written_to(tmp_path
     with pytest.raises(LedgerError, match="there is nothing to accept"):
         ledger.accept_backup("it has no head")
     table = accord.table({"id": [1, 2, 9], "x": [1.0, 2.0, 3.0]}, epsilon=2.0, user="id")
-    table.release(QUERY, "minimum", 0.001, ledger=ledger)
+    table.release(QUERY, "minimum", 0.001, ledger=ledger, fresh=True)
     assert int(head.read_text().split()[0]) == before + 2 == len(ledger.entries())
     assert (
         "accounts" not in ledger.entries()[before - 1].content
@@ -651,7 +657,7 @@ def looked_at(life, path):
         lambda ledger: ledger.export(),
         lambda ledger: recognised(ledger.books, life.people),
         lambda ledger: ledger.verify(),
-        lambda ledger: settle(ledger.books, life.reservation, []),
+        lambda ledger: settle(ledger.books, life.reservation, Answered([], [])),
         lambda ledger: ledger.person(35),
         lambda ledger: ledger.accept_backup("a trial"),
     ):
@@ -740,7 +746,7 @@ def test_a_damaged_index_does_not_charge_somebody_else(life, tmp_path):
     whole[first], whole[second] = whole[second], whole[first]
     (tmp_path / "accord.db").write_bytes(bytes(whole))
     with pytest.raises(LedgerError, match=r"is damaged|cannot use the ledger"):
-        life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+        life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
     assert ledger.verify().problems
 
 
@@ -752,14 +758,17 @@ def test_accounts_that_were_changed_on_a_server_are_refused(life, postgres_url, 
     monkeypatch.chdir(tmp_path)
     ledger = Ledger(postgres_url, "a key that only tests use")
     ledger.register(life.people, "people")
-    life.people.release(QUERY, "minimum", 0.1, ledger=ledger)
+    life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True)
     with pytest.raises(
         LedgerError, match="is kept by a server, and nothing beside it says how many entries it has"
     ):
         ledger.accept_backup("it is older")
     with ledger.books.store.write() as db:
         db.run("UPDATE accord_cohort SET spent = spent - 1")
-    for call in (ledger.accounts, lambda: life.people.release(QUERY, "minimum", 0.1, ledger=ledger)):
+    for call in (
+        ledger.accounts,
+        lambda: life.people.release(QUERY, "minimum", 0.1, ledger=ledger, fresh=True),
+    ):
         with pytest.raises(LedgerError, match="is damaged: the accounts are not what the entries left"):
             call()
     with ledger.books.store.write() as db:

@@ -75,7 +75,7 @@ def test_private_groups_charge_everyone_member_or_not(ledger, of):
     table = opened()
     ledger.register(table, "people")
     plan = table.plan(accord.mean(**MEAN, **of), "minimum", 0.4)
-    released = table.release(plan, ledger=ledger)
+    released = table.release(plan, ledger=ledger, fresh=True)
     assert dict(plan.charges) == {0.5: 0.2, 1.0: 0.2}
     assert remaining(ledger) == {who: round(level - 0.2, 6) for who, level in EVERYONE.items()}
     assert released.booked is not None and states(ledger) == ["released"]
@@ -98,7 +98,7 @@ def test_a_workload_with_private_groups_charges_for_both_sides_of_a_move(ledger)
         assert len(noise.scales) == (2 if moves == 2 else 1)
         lost += moves * max(Fraction(weight) / scale for scale in noise.scales)
     assert {Fraction(round(charge * MICRO), MICRO) for charge in plan.charges.values()} == {lost}
-    table.release(plan, ledger=ledger)
+    table.release(plan, ledger=ledger, fresh=True)
     assert remaining(ledger) == {who: round(level - float(lost), 6) for who, level in EVERYONE.items()}
     sound(ledger)
 
@@ -106,12 +106,12 @@ def test_a_workload_with_private_groups_charges_for_both_sides_of_a_move(ledger)
 def test_odd_millionths_are_rounded_down_in_the_books(ledger):
     table = opened(COLUMNS | {"e": [0.000003] * 8})
     ledger.register(table, "people")
-    table.release(accord.count(by="g", keys=["a", "b"]), "minimum", 1.0, ledger=ledger)
+    table.release(accord.count(by="g", keys=["a", "b"]), "minimum", 1.0, ledger=ledger, fresh=True)
     assert ledger.remaining(table).levels == (0.000001,)
     with pytest.raises(PlanError):
         accord.plan(ledger.remaining(table), accord.count(by="g", keys=["a", "b"]))
     with pytest.raises(BudgetError):
-        table.release(accord.count(by="g", keys=["a", "b"]), "minimum", 1.0, ledger=ledger)
+        table.release(accord.count(by="g", keys=["a", "b"]), "minimum", 1.0, ledger=ledger, fresh=True)
     assert ledger.remaining(table).levels == (0.000001,)
     sound(ledger)
 
@@ -122,12 +122,12 @@ def test_private_groups_from_what_is_left(ledger, name):
     table = opened()
     ledger.register(table, "people")
     table.release(
-        accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger
+        accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger, fresh=True
     )  # a and b have paid, c1 and n1 have not
     rest = ledger.remaining(table)
     assert rest == Spec.of([0.5, 0.5, 0.75, 0.25, 1.0, 1.0])  # b is charged 0.25, b2's strictest
     plan = accord.plan(rest, accord.sum("x", (0, 4), step=1, **BY), name)
-    table.release(plan, ledger=ledger)
+    table.release(plan, ledger=ledger, fresh=True)
     before = {"a1": 0.5, "a2": 0.5, "b1": 0.75, "b2": 0.25, "c1": 1.0, "n1": 1.0}
     assert remaining(ledger) == {who: round(rest - plan.charges[rest], 6) for who, rest in before.items()}
     sound(ledger)
@@ -137,13 +137,15 @@ def test_a_private_groups_release_is_the_same_people(ledger, monkeypatch):
     """From what is left, the Summary of every group still has its own people, by what they have left."""
     table = opened()
     ledger.register(table, "people")
-    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
+    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger, fresh=True)
     seen = []
     draw = releasing.answer
     monkeypatch.setattr(
         releasing, "answer", lambda plan, summary, noise: seen.append(summary) or draw(plan, summary, noise)
     )
-    table.release(accord.plan(ledger.remaining(table), accord.count(**BY), "affine"), ledger=ledger)
+    table.release(
+        accord.plan(ledger.remaining(table), accord.count(**BY), "affine"), ledger=ledger, fresh=True
+    )
     rests = [0.25, 0.5, 0.75, 1.0]
     by_group = [
         {rests[j]: a for j, a in zip(s.level.tolist(), s.amount.tolist(), strict=True) if a} for s in seen[-1]
@@ -157,7 +159,7 @@ def test_a_private_groups_release_is_the_same_people(ledger, monkeypatch):
 def test_public_groups_charge_their_own_people_in_parallel(ledger):
     table = opened()
     ledger.register(table, "people")
-    released = table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
+    released = table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger, fresh=True)
     assert {key: dict(c) for key, c in released.charges.items()} == {
         "a": {1.0: 0.6},
         "b": {0.5: 0.3, 1.0: 0.3},
@@ -174,7 +176,9 @@ def test_public_groups_charge_their_own_people_in_parallel(ledger):
 def test_a_public_condition_charges_those_who_meet_it(ledger):
     table = opened()
     ledger.register(table, "people")
-    table.release(accord.median(**MEAN, where="g = 'a'", membership="public"), "rank", 0.5, ledger=ledger)
+    table.release(
+        accord.median(**MEAN, where="g = 'a'", membership="public"), "rank", 0.5, ledger=ledger, fresh=True
+    )
     assert {who: rest for who, rest in remaining(ledger).items() if rest < EVERYONE[who]} == {
         "a1": 0.5,
         "a2": 0.5,
@@ -185,7 +189,7 @@ def test_a_public_condition_charges_those_who_meet_it(ledger):
 def test_the_number_of_people_of_public_groups_costs_nothing(ledger):
     table = opened()
     ledger.register(table, "people")
-    released = table.release(accord.count(**PUBLIC), share=0.5, ledger=ledger)
+    released = table.release(accord.count(**PUBLIC), share=0.5, ledger=ledger, fresh=True)
     assert [row["value"] for row in released.value] == [2.0, 2.0, None]
     assert remaining(ledger) == EVERYONE
     sound(ledger)
@@ -194,16 +198,18 @@ def test_the_number_of_people_of_public_groups_costs_nothing(ledger):
 def test_one_group_without_enough_left_leaves_all_unspent(ledger):
     table = opened()
     ledger.register(table, "people")
-    table.release(accord.mean(**MEAN, where="g = 'b'", membership="public"), "minimum", 0.8, ledger=ledger)
+    table.release(
+        accord.mean(**MEAN, where="g = 'b'", membership="public"), "minimum", 0.8, ledger=ledger, fresh=True
+    )
     before = remaining(ledger)
     assert before == {"a1": 1.0, "a2": 1.0, "b1": 0.6, "b2": 0.1, "c1": 1.0, "n1": 1.0}
     reserved = len(states(ledger))
     for groups in (PUBLIC, {**PUBLIC, "keys": ["b", "a"]}):
         with pytest.raises(BudgetError, match="Nothing was spent"):
-            table.release(accord.mean(**MEAN, **groups), "minimum", 0.5, ledger=ledger)
+            table.release(accord.mean(**MEAN, **groups), "minimum", 0.5, ledger=ledger, fresh=True)
     assert remaining(ledger) == before and len(states(ledger)) == reserved
     sound(ledger)
-    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.2, ledger=ledger)
+    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.2, ledger=ledger, fresh=True)
     assert remaining(ledger) == {"a1": 0.8, "a2": 0.8, "b1": 0.5, "b2": 0.0, "c1": 1.0, "n1": 1.0}
 
 
@@ -221,7 +227,7 @@ def test_a_fault_in_the_second_group_is_charged_to_all_and_releases_nothing(ledg
 
     monkeypatch.setattr(TableReader, "summaries", fails)
     with pytest.raises(type(fault)) as refusal:
-        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
+        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger, fresh=True)
     if isinstance(fault, AccordError):
         assert "charged all the same" in str(refusal.value)
     monkeypatch.undo()
@@ -240,7 +246,7 @@ def test_a_fault_while_booking_gives_no_answer(ledger, monkeypatch):
 
     monkeypatch.setattr(charging, "settle_all", fails)
     with pytest.raises(LedgerError, match="charged all the same"):
-        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
+        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger, fresh=True)
     monkeypatch.undo()
     assert remaining(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.7, "b2": 0.2, "c1": 1.0, "n1": 1.0}
     sound(ledger, unanswered=2)
@@ -251,12 +257,12 @@ def test_who_is_in_several_groups_is_refused(ledger):
     table = opened(columns)
     ledger.register(table, "people")
     with pytest.raises(QueryError, match="1 people have rows in several"):
-        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
+        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger, fresh=True)
     plan = opened().plan(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6)
     with pytest.raises(AccordError):  # a plan from before somebody was in two
-        table.release(plan, ledger=ledger)
+        table.release(plan, ledger=ledger, fresh=True)
     assert remaining(ledger) == EVERYONE and states(ledger) == []
-    released = table.release(accord.mean(**MEAN, **BY), "minimum", 0.6, ledger=ledger)
+    released = table.release(accord.mean(**MEAN, **BY), "minimum", 0.6, ledger=ledger, fresh=True)
     assert dict(released.charges) == {0.5: 0.3, 1.0: 0.3}
     sound(ledger)
 
@@ -264,12 +270,14 @@ def test_who_is_in_several_groups_is_refused(ledger):
 def test_who_moves_to_another_public_group_pays_for_both(ledger):
     table = opened()
     ledger.register(table, "people")
-    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
+    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger, fresh=True)
     moved = opened(COLUMNS | {"g": ["b", "b", "a", "b", "b", "z", "c", "a"]})  # a1 to b, n1 to a
-    moved.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
+    moved.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger, fresh=True)
     assert remaining(ledger) == {"a1": 0.25, "a2": 0.0, "b1": 0.5, "b2": 0.0, "c1": 1.0, "n1": 0.5}
     sound(ledger)
-    table.release(accord.mean(**MEAN, where="g = 'c'", membership="public"), "minimum", 0.5, ledger=ledger)
+    table.release(
+        accord.mean(**MEAN, where="g = 'c'", membership="public"), "minimum", 0.5, ledger=ledger, fresh=True
+    )
     assert remaining(ledger)["c1"] == 0.5
     sound(ledger)
 
@@ -280,12 +288,12 @@ def test_a_plan_from_before_a_group_changed(ledger):
     plan = table.plan(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5)
     other = opened(COLUMNS | {"g": ["a", "a", "a", "b", "c", "z", "c", None]})  # b2 is gone from b
     with pytest.raises(PlanError):
-        other.release(plan, ledger=ledger)
+        other.release(plan, ledger=ledger, fresh=True)
     with pytest.raises(PlanError):
         other.release(plan)
     assert remaining(ledger) == EVERYONE and states(ledger) == []
     with pytest.raises((PlanError, LedgerError, SourceError)):
-        opened(COLUMNS | {"e": [1.0] * 8}).release(plan, ledger=ledger)
+        opened(COLUMNS | {"e": [1.0] * 8}).release(plan, ledger=ledger, fresh=True)
     assert remaining(ledger) == EVERYONE
 
 
@@ -295,10 +303,10 @@ def test_plans_for_other_columns_or_relations_are_refused_before_charging(ledger
     plan = table.plan(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5)
     renamed = {("y" if name == "x" else name): values for name, values in COLUMNS.items()}
     with pytest.raises(AccordError):
-        opened(renamed).release(plan, ledger=ledger)
+        opened(renamed).release(plan, ledger=ledger, fresh=True)
     rows = table.plan(accord.rows(max=3, **PUBLIC), "minimum", 0.5)
     with pytest.raises(AccordError):
-        opened(user=None).release(rows, ledger=ledger)
+        opened(user=None).release(rows, ledger=ledger, fresh=True)
     with pytest.raises(AccordError):
         opened(user=None).release(rows)
     present = opened(neighbors="add-remove", roster=Spec.of(EVERYONE.values()))
@@ -314,10 +322,10 @@ def test_plans_for_other_columns_or_relations_are_refused_before_charging(ledger
 
 def test_a_table_that_is_not_registered_has_no_groups(ledger):
     with pytest.raises(LedgerError, match="not registered"):
-        opened().release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
+        opened().release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger, fresh=True)
     assert ledger.entries() == []
     with pytest.raises(PlanError, match="share"):
-        opened().release(accord.mean(**MEAN, **PUBLIC), ledger=ledger)
+        opened().release(accord.mean(**MEAN, **PUBLIC), ledger=ledger, fresh=True)
 
 
 def test_people_who_change_while_they_are_read_get_no_answer(ledger, tmp_path, monkeypatch):
@@ -337,7 +345,7 @@ def test_people_who_change_while_they_are_read_get_no_answer(ledger, tmp_path, m
 
     monkeypatch.setattr(TableReader, "summaries", meanwhile)
     with pytest.raises(AccordError, match="charged all the same"):
-        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
+        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger, fresh=True)
     monkeypatch.undo()
     assert states(ledger) == ["failed", "failed"]
     sound(ledger)
@@ -347,7 +355,7 @@ def test_strictest_levels_outside_a_group_count_in_the_books(ledger):
     """b2 has 0.5 in a row outside of b, and 2 inside."""
     table = opened()
     ledger.register(table, "people")
-    released = table.release(accord.mean(**MEAN, **PUBLIC), "proportional", 1.0, ledger=ledger)
+    released = table.release(accord.mean(**MEAN, **PUBLIC), "proportional", 1.0, ledger=ledger, fresh=True)
     assert dict(released.charges["b"]) == {0.5: 0.5, 1.0: 1.0}
     assert remaining(ledger) == {"a1": 0.0, "a2": 0.0, "b1": 0.0, "b2": 0.0, "c1": 1.0, "n1": 1.0}
     sound(ledger)
@@ -358,7 +366,7 @@ def test_names_of_groups_do_not_collide(ledger):
     table = opened()
     ledger.register(table, "people")
     for of in ({}, {"where": "x > 0"}, {}, {"where": "x > 0"}):
-        table.release(accord.mean(**MEAN, **PUBLIC, **of), "minimum", 0.1, ledger=ledger)
+        table.release(accord.mean(**MEAN, **PUBLIC, **of), "minimum", 0.1, ledger=ledger, fresh=True)
     versions = [entry.content["version"] for entry in ledger.entries() if entry.kind == "register"]
     assert set(versions) == {1}
     sound(ledger)
@@ -373,7 +381,9 @@ def test_public_people_and_opted_out_ones(ledger):
     }
     table = opened(columns)
     ledger.register(table, "people")
-    released = table.release(accord.sum("x", (0, 1), step=1, **PUBLIC), "threshold", 0.5, ledger=ledger)
+    released = table.release(
+        accord.sum("x", (0, 1), step=1, **PUBLIC), "threshold", 0.5, ledger=ledger, fresh=True
+    )
     assert released.plan.plans["a"].spec == Spec.of([inf, 1.0, 0])
     assert released.plan.plans["b"] is None
     sound(ledger)
@@ -387,7 +397,7 @@ def test_a_tampered_plan_of_groups_is_refused(ledger):
     more = part.with_choice(calibration=replace(part.calibration, charges=part.calibration.charges * 3))
     for plans in ({**plan.plans, "a": plan.plans["b"]}, {**plan.plans, "a": more}, {"zz": part}):
         with pytest.raises((AccordError, KeyError)):
-            table.release(replace(plan, plans=plans), ledger=ledger)
+            table.release(replace(plan, plans=plans), ledger=ledger, fresh=True)
     assert remaining(ledger) == EVERYONE and states(ledger) == []
 
 
@@ -396,10 +406,10 @@ def test_groups_in_every_store(request, tmp_path, store):
     url = request.getfixturevalue("postgres_url") if store == "postgres" else str(tmp_path / "accord.db")
     ledger, table = Ledger(url, KEY), opened()
     ledger.register(table, "people")
-    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger)
-    table.release(accord.mean(**MEAN, **BY), "minimum", 0.2, ledger=ledger)
+    table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.5, ledger=ledger, fresh=True)
+    table.release(accord.mean(**MEAN, **BY), "minimum", 0.2, ledger=ledger, fresh=True)
     assert remaining(ledger) == {"a1": 0.4, "a2": 0.4, "b1": 0.65, "b2": 0.15, "c1": 0.9, "n1": 0.9}
     with pytest.raises(BudgetError):
-        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger)
+        table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger, fresh=True)
     assert remaining(ledger)["b1"] == 0.65
     sound(ledger)

@@ -311,12 +311,12 @@ class Histories(RuleBasedStateMachine):
             plan = self.tables[name].plan(query, mechanism, share, **options)
         except PlanError:
             with pytest.raises(PlanError):
-                self.tables[name].release(query, mechanism, share, **options, ledger=self.ledger)
+                self.tables[name].release(query, mechanism, share, **options, ledger=self.ledger, fresh=True)
             return
         self.plans.append((name, plan))
 
         def call(table):
-            return table.release(query, mechanism, share, **options, ledger=self.ledger)
+            return table.release(query, mechanism, share, **options, ledger=self.ledger, fresh=True)
 
         self._release(name, plan, self.levels[name], call, fault)
 
@@ -330,7 +330,9 @@ class Histories(RuleBasedStateMachine):
             return
         self.plans.append((name, plan))
         remaining = {p: self.remaining(p) for p in self.levels[name]}
-        self._release(name, plan, remaining, lambda table: table.release(plan, ledger=self.ledger), fault)
+        self._release(
+            name, plan, remaining, lambda table: table.release(plan, ledger=self.ledger, fresh=True), fault
+        )
 
     @precondition(lambda self: self.plans)
     @rule(which=st.integers(0, 9))
@@ -344,9 +346,11 @@ class Histories(RuleBasedStateMachine):
             levels = remaining
         else:
             with pytest.raises(PlanError, match=r"made for other levels.*Plan again"):
-                self.tables[name].release(plan, ledger=self.ledger)
+                self.tables[name].release(plan, ledger=self.ledger, fresh=True)
             return
-        self._release(name, plan, levels, lambda table: table.release(plan, ledger=self.ledger), "")
+        self._release(
+            name, plan, levels, lambda table: table.release(plan, ledger=self.ledger, fresh=True), ""
+        )
 
     def _release(self, name, plan, levels, call, fault):
         """Carry out a plan for people with these levels, or what they have left; the model says what must come of it."""
@@ -510,7 +514,7 @@ def test_many_charges_are_one_charge_of_their_sum(n, c, mechanism):
             ledger, table = Ledger(f"{folder}/{file}.db", KEY), opened("a", people)
             ledger.register(table, "a")
             for _ in range(times):
-                table.release(QUERIES["mean"], mechanism, share / MICRO, ledger=ledger)
+                table.release(QUERIES["mean"], mechanism, share / MICRO, ledger=ledger, fresh=True)
             accounts.append((ledger.accounts(), left_in(ledger, table), ledger.verify().problems))
         assert accounts[0] == accounts[1]
         spent = {p: n * c * (1 if mechanism == "minimum" else int(people[p])) for p in (1, 2, 3)}
@@ -521,7 +525,7 @@ def test_infinite_charges_add_up_to_one(ledger):
     table = opened("a", {1: inf, 2: 1.0})
     ledger.register(table, "a")
     for _ in range(3):
-        table.release(QUERIES["mean"], "threshold", 1.0, t=inf, ledger=ledger)
+        table.release(QUERIES["mean"], "threshold", 1.0, t=inf, ledger=ledger, fresh=True)
         assert left_in(ledger, table) == {PUBLIC: 1, MICRO: 1}
     ledger.register(opened("a", {1: 1000.0, 2: 1.0}), "a")
     assert left_in(ledger, opened("a", {1: 1000.0, 2: 1.0})) == {0: 1, MICRO: 1}, (
@@ -532,7 +536,7 @@ def test_infinite_charges_add_up_to_one(ledger):
 
 def test_who_leaves_and_comes_back_has_spent_what_they_had(ledger):
     ledger.register(table := opened("a", {1: 1.0, 2: 1.0}), "a")
-    table.release(QUERIES["mean"], "minimum", 0.75, ledger=ledger)
+    table.release(QUERIES["mean"], "minimum", 0.75, ledger=ledger, fresh=True)
     for members in ({2: 1.0}, {}, {3: 1.0}):
         ledger.register(opened("a", members), "a")
     back = opened("a", {1: 1.0, 2: 2.5, 3: 1.0, 4: 0.3})
@@ -572,7 +576,7 @@ def test_levels_go_down_and_up(ledger):
     ):
         ledger.register(table := opened("a", {1: level}), "a", **AGREED)
         if level == 1.0 and not ledger.history():
-            table.release(QUERIES["mean"], "minimum", 0.7, ledger=ledger)
+            table.release(QUERIES["mean"], "minimum", 0.7, ledger=ledger, fresh=True)
         assert left_in(ledger, table) == {remaining: 1}
     assert ledger.verify().problems == ()
 
@@ -591,7 +595,7 @@ def test_seven_is_one_person_however_it_is_spelled(ledger):
             {"id": ids, "x": [1.0, 2.0, 3.0], "level": [1.0, 2.5, 2.5]}, epsilon="level", user="id"
         )
         ledger.register(table, f"table {k}")
-        table.release(QUERIES["mean"], "minimum", 0.1, ledger=ledger)
+        table.release(QUERIES["mean"], "minimum", 0.1, ledger=ledger, fresh=True)
     assert {(a.spent, a.left) for a in ledger.accounts()} == {
         ((0.6, 0.6), (0.4, 0.4)),
         ((0.6, 0.6), (1.9, 1.9)),
@@ -649,7 +653,7 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
         level |= {p: min(level[p], LEVELS[chosen]) for p in those}
     for name, those, _ in OTHERS:  # the least that anyone has left, of all who have anything left
         parts[name].release(
-            accord.plan(ledger.remaining(parts[name]), QUERIES["mean"], "minimum"), ledger=ledger
+            accord.plan(ledger.remaining(parts[name]), QUERIES["mean"], "minimum"), ledger=ledger, fresh=True
         )
         having = {p: level[p] - spent[p] for p in those if level[p] > spent[p]}
         spent |= {p: spent[p] + min(having.values()) for p in having}
@@ -678,7 +682,7 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
     for query in QUERIES.values():  # and the ledger itself says so
         plan = accord.plan(ledger.remaining(table), query, "minimum", 0.01)
         with patch.object(TableReader, "summaries", autospec=True, side_effect=TableReader.summaries) as read:
-            table.release(plan, ledger=ledger)
+            table.release(plan, ledger=ledger, fresh=True)
         (_, asked, handed, *_), _ = read.call_args
         assert asked == query and same(handed.spec, plan.spec)
         of = dict(zip(handed.by_person[1].tolist(), handed.by_person[2].tolist(), strict=True))
@@ -696,7 +700,7 @@ def test_where_levels_decide_nobody_is_matched(ledger):
     for level, share in ((0.3, 1.0), (2.5, 0.6)):
         part = opened("a", {p: e for p, e in chosen.items() if e == level})
         ledger.register(part, f"those of {level}")
-        part.release(QUERIES["mean"], "minimum", share, ledger=ledger)
+        part.release(QUERIES["mean"], "minimum", share, ledger=ledger, fresh=True)
     assert left_in(ledger, table) == {0: 8, MICRO: 8, 700_000: 4, PUBLIC: 4}
     rest = {1.0: MICRO, 0.3: 0, 2.5: MICRO, inf: PUBLIC, 0.0: 0, 0.7: 700_000}
     amount_of = {p: rest[e] for p, e in chosen.items()}

@@ -54,7 +54,7 @@ def test_who_leaves_and_withdraws_while_a_release_reads_is_in_no_answer(ledger, 
 
     meanwhile(leave_and_withdraw)
     with pytest.raises(LedgerError, match="somebody of this table has withdrawn while it was read"):
-        people.release(accord.mean(**MEAN), "minimum", share=0.2, ledger=ledger)
+        people.release(accord.mean(**MEAN), "minimum", share=0.2, ledger=ledger, fresh=True)
     assert ledger.history()[-1]["state"] == "failed" and ledger.verify().problems == ()
 
 
@@ -62,7 +62,7 @@ def test_answers_about_public_groups_are_booked_together(ledger, monkeypatch):
     """Whoever withdraws does so before all of them are booked, or after."""
     people = table(range(20))
     ledger.register(people, "people")
-    people.release(BY_WARD, "minimum", share=0.1, ledger=ledger)
+    people.release(BY_WARD, "minimum", share=0.1, ledger=ledger, fresh=True)
     kinds = [entry.kind for entry in ledger.entries()]
     assert kinds[-4:] == ["reserve", "reserve", "release", "release"]
     writes, writing = [], type(ledger.books).writing
@@ -72,7 +72,7 @@ def test_answers_about_public_groups_are_booked_together(ledger, monkeypatch):
         return writing(books)
 
     monkeypatch.setattr(type(ledger.books), "writing", counted)
-    people.release(BY_WARD, "minimum", share=0.1, ledger=ledger)
+    people.release(BY_WARD, "minimum", share=0.1, ledger=ledger, fresh=True)
     assert len(writes) == 2  # reserve, settle
 
 
@@ -81,7 +81,7 @@ def test_one_who_withdraws_fails_all_groups_of_the_release(ledger, meanwhile):
     ledger.register(people, "people")
     meanwhile(lambda: ledger.withdraw(0), after=2)
     with pytest.raises(LedgerError, match="has withdrawn while it was read"):
-        people.release(BY_WARD, "minimum", share=0.1, ledger=ledger)
+        people.release(BY_WARD, "minimum", share=0.1, ledger=ledger, fresh=True)
     assert [each["state"] for each in ledger.history()] == ["failed", "failed"]
 
 
@@ -94,7 +94,7 @@ def test_a_public_group_does_not_take_the_place_of_a_table(ledger):
     with pytest.raises(
         LedgerError, match=r"would be registered as \"people: ward = 'a'\", which another table"
     ):
-        people.release(BY_WARD, "minimum", share=0.1, ledger=ledger)
+        people.release(BY_WARD, "minimum", share=0.1, ledger=ledger, fresh=True)
     assert ledger.remaining(people).opted_out == 10
     assert all(not event["raised"] for event in ledger.history(kind="register"))
 
@@ -102,7 +102,7 @@ def test_a_public_group_does_not_take_the_place_of_a_table(ledger):
 def test_a_table_does_not_take_the_place_of_a_public_group(ledger):
     people = table(range(20))
     ledger.register(people, "people")
-    people.release(BY_WARD, "minimum", share=0.1, ledger=ledger)
+    people.release(BY_WARD, "minimum", share=0.1, ledger=ledger, fresh=True)
     with pytest.raises(LedgerError, match="is registered as a public group of another table"):
         ledger.register(table(range(0, 20, 2)), "people: ward = 'a'")
 
@@ -110,7 +110,7 @@ def test_a_table_does_not_take_the_place_of_a_public_group(ledger):
 def test_groups_follow_a_raise_that_was_agreed(ledger):
     low, high = table(range(20), level=0.5), table(range(20), level=1.0)
     ledger.register(low, "people")
-    low.release(BY_WARD, "minimum", share=0.1, ledger=ledger)
+    low.release(BY_WARD, "minimum", share=0.1, ledger=ledger, fresh=True)
     ledger.register(high, "people", raise_levels=True, **SIGNED)
-    high.release(BY_WARD, "minimum", share=0.1, ledger=ledger)
+    high.release(BY_WARD, "minimum", share=0.1, ledger=ledger, fresh=True)
     assert ledger.remaining(high).levels == (0.85,)

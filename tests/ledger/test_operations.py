@@ -51,7 +51,7 @@ def test_a_key_is_made(tmp_path):
 def ledger(tmp_path):
     ledger = accord.Ledger(tmp_path / "accord.db")
     ledger.register(people(), "people")
-    people().release(MEAN, "minimum", share=0.2, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.2, ledger=ledger, fresh=True)
     return ledger
 
 
@@ -60,7 +60,7 @@ def test_another_key(ledger, tmp_path):
     assert "whole: 4 entries" in run(ROTATE, tmp_path)
     assert (tmp_path / "accord.db.key").read_text() != former
     run(PURGE, tmp_path)
-    people().release(MEAN, "minimum", share=0.2, ledger=accord.Ledger(tmp_path / "accord.db"))
+    people().release(MEAN, "minimum", share=0.2, ledger=accord.Ledger(tmp_path / "accord.db"), fresh=True)
     with pytest.raises(LedgerError, match="was changed meanwhile"):
         people().release(MEAN, "minimum", share=0.2, ledger=ledger)
 
@@ -79,15 +79,15 @@ def test_another_key_on_a_server(postgres_url, tmp_path):
 def test_a_backup_that_is_the_newest_is_all_that_it_takes(ledger, tmp_path):
     assert "whole: 3 entries" in run(SQLITE_BACKUP, tmp_path)
     assert "whole: 3 entries" in run(SQLITE_RESTORE, tmp_path)
-    people().release(MEAN, "minimum", share=0.2, ledger=accord.Ledger(tmp_path / "accord.db"))
+    people().release(MEAN, "minimum", share=0.2, ledger=accord.Ledger(tmp_path / "accord.db"), fresh=True)
 
 
 def test_a_backup_that_is_older_is_refused_until_somebody_says_so(ledger, tmp_path):
     run(SQLITE_BACKUP, tmp_path)
-    people().release(MEAN, "minimum", share=0.3, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.3, ledger=ledger, fresh=True)
     assert "it has 3 entries, and had 5" in run(SQLITE_RESTORE, tmp_path, code=1)
     with pytest.raises(LedgerError, match="is not complete"):
-        people().release(MEAN, "minimum", share=0.1, ledger=accord.Ledger(tmp_path / "accord.db"))
+        people().release(MEAN, "minimum", share=0.1, ledger=accord.Ledger(tmp_path / "accord.db"), fresh=True)
     assert "accepted, as entry 4" in run(ACCEPT, tmp_path)
     assert "an older copy was accepted 1 times" in run("accord ledger verify accord.db", tmp_path)
 
@@ -96,7 +96,7 @@ def test_a_backup_that_is_older_is_refused_until_somebody_says_so(ledger, tmp_pa
 def test_a_dump_is_restored(postgres_url, postgres_server, tmp_path):
     ledger = accord.Ledger(postgres_url, SECRET)
     ledger.register(people(), "people")
-    people().release(MEAN, "minimum", share=0.2, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.2, ledger=ledger, fresh=True)
     name = f"restored_{os.getpid()}"
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
@@ -107,8 +107,8 @@ def test_a_dump_is_restored(postgres_url, postgres_server, tmp_path):
     again = accord.Ledger(restored, SECRET)
     assert again.accounts() == ledger.accounts()
     with pytest.raises(BudgetError):
-        people().release(MEAN, "minimum", share=1.0, ledger=again)
-    people().release(MEAN, "minimum", share=0.5, ledger=again)
+        people().release(MEAN, "minimum", share=1.0, ledger=again, fresh=True)
+    people().release(MEAN, "minimum", share=0.5, ledger=again, fresh=True)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -126,7 +126,9 @@ def test_rights(postgres_url):
         connection.execute(RIGHTS)
     try:
         writer, reader = (as_role(postgres_url, role) for role in ("accord_writer", "accord_reader"))
-        people().release(MEAN, "minimum", share=0.2, ledger=accord.Ledger(writer, SECRET, create=False))
+        people().release(
+            MEAN, "minimum", share=0.2, ledger=accord.Ledger(writer, SECRET, create=False), fresh=True
+        )
         accord.Ledger(writer, SECRET).withdraw(1)
         with psycopg.connect(writer) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("DELETE FROM accord_entry")
@@ -136,7 +138,7 @@ def test_rights(postgres_url):
         before = len(owner.entries())
         for act in (
             lambda: people().release(
-                accord.plan(owner.remaining(people()), MEAN), ledger=accord.Ledger(reader, SECRET)
+                accord.plan(owner.remaining(people()), MEAN), ledger=accord.Ledger(reader, SECRET), fresh=True
             ),
             lambda: accord.Ledger(reader, SECRET).register(people(), "again"),
             lambda: accord.Ledger(reader, SECRET).withdraw(2),

@@ -32,9 +32,13 @@ def ledger(request, tmp_path):
 def test_everything_about_somebody(ledger):
     people = table({"ann": "standard", "bob": "strict"}, {"standard": 1.0, "strict": 0.1})
     ledger.register(people, "people")
-    people.release(MEAN, "proportional", share=0.3, ledger=ledger, **SIGNED)
+    people.release(MEAN, "proportional", share=0.3, ledger=ledger, **SIGNED, fresh=True)
     people.release(
-        accord.workload([MEAN, accord.count(where="x > 3")]), "proportional", share=0.2, ledger=ledger
+        accord.workload([MEAN, accord.count(where="x > 3")]),
+        "proportional",
+        share=0.2,
+        ledger=ledger,
+        fresh=True,
     )
     record = ledger.person("ann", **SIGNED)
     assert record.memberships == (("people", "standard", MICRO, False),)
@@ -107,7 +111,9 @@ def test_costs_are_those_of_the_person(tmp_path, seed):
             continue
         mechanism = choose.choice(["proportional", "threshold", "minimum"])
         try:
-            answer = people.release(MEAN, mechanism, share=choose.choice([0.05, 0.1]), ledger=ledger)
+            answer = people.release(
+                MEAN, mechanism, share=choose.choice([0.05, 0.1]), ledger=ledger, fresh=True
+            )
         except accord.errors.BudgetError:
             continue
         entry = ledger.history()[-1]["entry"]
@@ -147,7 +153,7 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     ledger = accord.Ledger("accord.db")
     people = table({"ann": "<b>", "bob": "strict"}, {"<b>": 1.0, "strict": 0.1})
     ledger.register(people, "people")
-    people.release(MEAN, "proportional", share=0.3, ledger=ledger, purpose="a <script> report")
+    people.release(MEAN, "proportional", share=0.3, ledger=ledger, purpose="a <script> report", fresh=True)
 
     def run(*words, code=0):
         result = CliRunner().invoke(main, ["ledger", "person", "accord.db", *words])

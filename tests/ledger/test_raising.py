@@ -129,7 +129,7 @@ def test_leaving_a_table_raises_nothing_elsewhere(ledger):
     ledger.register(opened({2: 0.1}), "strict")
     assert left(ledger, other) == {0.1: 1, 1.0: 1}
     with pytest.raises(BudgetError, match=r"level 1 with 0\.5; 0\.1 is left to 1 people"):
-        other.release(MEAN, "minimum", 0.5, ledger=ledger)
+        other.release(MEAN, "minimum", 0.5, ledger=ledger, fresh=True)
     ledger.register(opened({}), "strict")
     later = opened({1: 2.0, 2: 2.0})
     ledger.register(later, "later")  # a table that knows nobody yet
@@ -142,7 +142,7 @@ def test_leaving_a_table_raises_nothing_elsewhere(ledger):
 def test_what_was_spent_stays_spent_when_a_level_is_raised(ledger):
     low, high = opened({1: 0.5, 2: 0.5}), opened({1: 2.0, 2: 0.5})
     ledger.register(low, "people")
-    low.release(MEAN, "minimum", 0.8, ledger=ledger)
+    low.release(MEAN, "minimum", 0.8, ledger=ledger, fresh=True)
     ledger.register(high, "people", **AGREED)
     assert left(ledger, high) == {0.1: 1, 1.6: 1}
 
@@ -193,9 +193,9 @@ def test_public_groups_follow_their_table(tmp_path):
     query = accord.mean("x", bounds=(0, 10), by="g", keys=["a", "b"], membership="public")
     first, later = grouped({1: 0.1, 2: 0.1, 3: 1.0}, "aab"), grouped({1: 0.1, 2: 1.0, 3: 1.0}, "abb")
     ledger.register(first, "people")
-    first.release(query, "minimum", 0.5, ledger=ledger)
+    first.release(query, "minimum", 0.5, ledger=ledger, fresh=True)
     ledger.register(later, "people", **AGREED)
-    later.release(query, "minimum", 0.1, ledger=ledger)
+    later.release(query, "minimum", 0.1, ledger=ledger, fresh=True)
     assert left(ledger, later) == {0.04: 1, 0.85: 1, 0.4: 1}
     assert ledger.verify().problems == ()
     parents = [e.content.get("group_of") for e in ledger.entries() if e.kind == "register"]
@@ -248,7 +248,7 @@ def spend(url, times):
     while len(charged) < times:
         for table in versions:
             try:
-                charged.append(table.release(MEAN, "minimum", 0.01, ledger=ledger).booked.entry)
+                charged.append(table.release(MEAN, "minimum", 0.01, ledger=ledger, fresh=True).booked.entry)
             except LedgerError as refusal:
                 assert "not as it was registered" in str(refusal)
     return charged

@@ -80,7 +80,7 @@ def state(ledger):
 
 
 def spend(ledger, table, share, mechanism="minimum"):
-    table.release(MEAN, mechanism, share, ledger=ledger)
+    table.release(MEAN, mechanism, share, ledger=ledger, fresh=True)
 
 
 # --- somebody is short ------------------------------------------------------------------------------------------------------
@@ -99,17 +99,17 @@ def test_who_is_short_by_how_much_and_what_would_fit(ledger):
         r"Ask for share=0\.4 or less, or plan from what is left: table\.plan\(query, remaining=ledger\)",
         r"--remaining\). See 'accord ledger show'\. Nothing was spent\.$",
     ):
-        table.release(MEAN, "affine", 0.8, ledger=ledger)
+        table.release(MEAN, "affine", 0.8, ledger=ledger, fresh=True)
     with refused(ledger, BudgetError, "share=0.4 or less"):
-        table.release(accord.workload([MEAN, COUNT]), "affine", 0.8, ledger=ledger)
-    table.release(accord.plan(ledger.remaining(table), MEAN, "affine"), ledger=ledger)
+        table.release(accord.workload([MEAN, COUNT]), "affine", 0.8, ledger=ledger, fresh=True)
+    table.release(accord.plan(ledger.remaining(table), MEAN, "affine"), ledger=ledger, fresh=True)
     with refused(
         ledger,
         BudgetError,
         "0 is left to 2 people",
         "No share is sure to fit everyone: plan from what is left",
     ):
-        table.release(MEAN, "affine", 0.8, ledger=ledger)
+        table.release(MEAN, "affine", 0.8, ledger=ledger, fresh=True)
 
 
 def test_how_often_a_plan_can_be_afforded(ledger):
@@ -130,7 +130,7 @@ def test_three_levels_are_told_and_the_others_counted(ledger):
         ledger.register(part := opened({k: k / 10}), f"part {k}")
         spend(ledger, part, 0.3)
     with refused(ledger, BudgetError, r"level 0\.1 with .*; 0 is left to 1 people, level 0\.2 .*, level 0\.3 .*, and 2 more levels\.") as refusal:  # fmt: skip
-        table.release(COUNT, "mix", 1.0, ledger=ledger)
+        table.release(COUNT, "mix", 1.0, ledger=ledger, fresh=True)
     assert "level 0.4" not in str(refusal.value) and "level 0.5" not in str(refusal.value)
 
 
@@ -146,10 +146,10 @@ def test_a_smaller_share_may_charge_others_and_fits_them_too(ledger):
     with refused(
         ledger, BudgetError, r"level 0\.5 with 0\.5; 0\.4 is left to 4 people\. Ask for share=0\.6 or less"
     ):
-        table.release(MEAN, "threshold", 1.0, ledger=ledger)
+        table.release(MEAN, "threshold", 1.0, ledger=ledger, fresh=True)
     with refused(ledger, BudgetError, r"level 1 with 0\.8; 0\.6 is left to 5 people"):
-        table.release(MEAN, "threshold", 0.8, ledger=ledger)
-    table.release(MEAN, "threshold", 0.6, ledger=ledger)
+        table.release(MEAN, "threshold", 0.8, ledger=ledger, fresh=True)
+    table.release(MEAN, "threshold", 0.6, ledger=ledger, fresh=True)
 
 
 def test_no_share_is_promised_that_is_less_than_a_millionth(ledger):
@@ -170,7 +170,7 @@ def test_who_is_public_here_and_not_elsewhere_is_told_as_public(ledger):
         r"level inf with .*; 0\.5 is left to 1 people",
         "No share is sure to fit everyone",
     ) as refusal:
-        table.release(MEAN, "threshold", 0.3, t=inf, ledger=ledger)
+        table.release(MEAN, "threshold", 0.3, t=inf, ledger=ledger, fresh=True)
     assert "nothing left" not in str(refusal.value)
     spend(ledger, table, 0.3)
     with refused(ledger, BudgetError, r"level inf with 0\.3; 0\.2 is left to 1 people"):
@@ -212,7 +212,7 @@ def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, da
                 )
             except PlanError:
                 continue
-            part.release(plan, ledger=ledger)
+            part.release(plan, ledger=ledger, fresh=True)
     for query, mechanism in (
         (MEAN, "minimum"),
         (MEAN, "threshold"),
@@ -227,7 +227,7 @@ def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, da
         if ledger.affordable(table, plan) != 0:
             continue
         with refused(ledger, BudgetError) as refusal:
-            table.release(plan, ledger=ledger)
+            table.release(plan, ledger=ledger, fresh=True)
         fits = re.search(r"share=([0-9.]+) or less", str(refusal.value))
         if fits is None:
             assert "No share is sure to fit everyone" in str(refusal.value)
@@ -242,7 +242,7 @@ def test_the_share_that_is_told_fits_whatever_the_mechanism(tmp_path_factory, da
                     assert smaller < fits or again != mechanism
                     continue
                 assert ledger.affordable(table, less) != 0
-        released = table.release(query, mechanism, fits / MICRO, ledger=ledger)
+        released = table.release(query, mechanism, fits / MICRO, ledger=ledger, fresh=True)
         assert released.booked.entry == len(ledger.entries())
 
 
@@ -254,12 +254,12 @@ def test_a_share_must_be_said(ledger):
     ledger.register(table, "people")
     for asked in (MEAN, accord.workload([MEAN, COUNT])):
         with refused(ledger, PlanError, r"with a ledger, say how much .*share=0\.1 is a tenth"):
-            table.release(asked, ledger=ledger)
+            table.release(asked, ledger=ledger, fresh=True)
     with refused(ledger, PlanError, "a plan has its mechanism and share already"):
-        table.release(table.plan(MEAN, "minimum", 0.1), share=0.1, ledger=ledger)
+        table.release(table.plan(MEAN, "minimum", 0.1), share=0.1, ledger=ledger, fresh=True)
     for share in (0, 1.1, -0.5, 1e-7, "much"):
         with refused(ledger, PlanError, "is not a fraction of a level"):
-            table.release(MEAN, share=share, ledger=ledger)
+            table.release(MEAN, share=share, ledger=ledger, fresh=True)
 
 
 def test_a_table_must_say_who_its_rows_are_of(ledger):
@@ -438,7 +438,7 @@ def test_a_relation_is_matched_person_by_person(ledger):
     ledger.register(table, "relation")
     spend(ledger, table, 0.1)
     ledger.register(opened({1: 0.5}), "one")
-    table.release(accord.plan(ledger.remaining(table), MEAN, "proportional"), ledger=ledger)
+    table.release(accord.plan(ledger.remaining(table), MEAN, "proportional"), ledger=ledger, fresh=True)
     assert ledger.remaining(table).total == 0
 
 
@@ -452,12 +452,12 @@ def test_an_engine_that_cannot_tell_people_apart(ledger, monkeypatch):
     ledger.register(one, "one")
     monkeypatch.setattr(type(table.reader.engine), "lends", False)
     spend(ledger, table, 0.4)
-    table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger)
+    table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger, fresh=True)
     spend(ledger, one, 0.2)
     uneven = accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1)
     words = "^people of one level have different amounts left here, .* person by person.* Nothing was spent.$"
     with refused(ledger, LedgerError, words):
-        table.release(uneven, ledger=ledger)
+        table.release(uneven, ledger=ledger, fresh=True)
 
 
 def test_a_plan_must_be_for_these_levels_or_for_what_is_left_now(ledger):
@@ -469,7 +469,7 @@ def test_a_plan_must_be_for_these_levels_or_for_what_is_left_now(ledger):
     )
     strange = other.plan(MEAN, "minimum", 0.1)
     with refused(ledger, PlanError, *words):
-        table.release(strange, ledger=ledger)
+        table.release(strange, ledger=ledger, fresh=True)
     with refused(ledger, PlanError, "made for other levels"):
         ledger.affordable(table, strange)
     rest = accord.plan(ledger.remaining(table), MEAN, "minimum", 0.5)
@@ -479,11 +479,11 @@ def test_a_plan_must_be_for_these_levels_or_for_what_is_left_now(ledger):
     spend(ledger, table, 0.1)
     for stale in (later, accord.plan(accord.Spec.of([0.7, 1.7]), MEAN, "minimum")):
         with refused(ledger, PlanError, *words):
-            table.release(stale, ledger=ledger)
+            table.release(stale, ledger=ledger, fresh=True)
     with pytest.raises(PlanError, match=r"other levels or other numbers of people.*or give the ledger"):
         table.release(later)
     assert ledger.affordable(table, rest) == 1, "before anything was spent, what is left were the levels"
-    table.release(several, ledger=ledger)
+    table.release(several, ledger=ledger, fresh=True)
     assert ledger.remaining(table).levels == (0.3, 1.3)
 
 
@@ -498,7 +498,7 @@ def test_a_plan_that_was_tampered_with(ledger):
             PlanError,
             "the plan charges people more than their level, or less than nothing.*Plan again",
         ):
-            table.release(forged, ledger=ledger)
+            table.release(forged, ledger=ledger, fresh=True)
 
 
 def test_neighbors_must_be_the_same_for_all(ledger):
@@ -506,7 +506,7 @@ def test_neighbors_must_be_the_same_for_all(ledger):
     ledger.register(table, "people")
     plan = table.plan(MEAN, "minimum", 0.1)
     with refused(ledger, PlanError, "the plan is for neighbors='add-remove', the table for 'replace'"):
-        table.release(replace(plan, relation=ADD_REMOVE), ledger=ledger)
+        table.release(replace(plan, relation=ADD_REMOVE), ledger=ledger, fresh=True)
     other = opened({1: 1.0, 2: 1.0})
     other.neighbors = "add-remove"
     words = r"kept for neighbors='replace', and this is for 'add-remove'\. Their charges do not add up: use two ledgers"
@@ -514,7 +514,7 @@ def test_neighbors_must_be_the_same_for_all(ledger):
         ledger.register(other, "others")
     table.neighbors = "add-remove"
     with refused(ledger, LedgerError, words):
-        table.release(replace(plan, relation=ADD_REMOVE), ledger=ledger)
+        table.release(replace(plan, relation=ADD_REMOVE), ledger=ledger, fresh=True)
 
 
 # --- opening ----------------------------------------------------------------------------------------------------------------
@@ -788,7 +788,7 @@ if os.geteuid() == 0:
     os.setgroups([]), os.setgid(user), os.setuid(user)
 said = {}
 for name, call in {
-    "spend": lambda: table.release(accord.mean("x", (0, 10)), "minimum", 0.1, ledger=accord.Ledger(path, KEY)),
+    "spend": lambda: table.release(accord.mean("x", (0, 10)), "minimum", 0.1, ledger=accord.Ledger(path, KEY), fresh=True),
     "register": lambda: accord.Ledger(path, KEY).register(table, "other"),
     "verify": lambda: accord.Ledger(path, KEY).verify().problems,
 }.items():

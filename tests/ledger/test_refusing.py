@@ -52,11 +52,11 @@ def refused(ledger):
 
 def too_much(ledger, actor=None):
     with pytest.raises(BudgetError, match="Nothing was spent"):
-        people().release(MEAN, "minimum", share=1.0, ledger=ledger, actor=actor)
+        people().release(MEAN, "minimum", share=1.0, ledger=ledger, actor=actor, fresh=True)
 
 
 def test_every_reason_is_counted_and_nothing_is_booked_at_once(ledger):
-    people().release(MEAN, "minimum", share=0.5, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.5, ledger=ledger, fresh=True)
     before = len(ledger.entries())
     for actor in (None, "eve", "eve"):
         too_much(ledger, actor)
@@ -73,12 +73,12 @@ def test_every_reason_is_counted_and_nothing_is_booked_at_once(ledger):
     assert len(ledger.entries()) == before and ledger.verify().problems == ()
     ledger.require("purpose", **SIGNED)
     with pytest.raises(LedgerError, match="requires purpose"):
-        people().release(MEAN, "minimum", share=0.1, ledger=ledger, actor="eve")
+        people().release(MEAN, "minimum", share=0.1, ledger=ledger, actor="eve", fresh=True)
     assert ("", "eve", "unsigned", 1) in refused(ledger)
 
 
 def test_one_entry_an_hour_however_often_somebody_tries(ledger, hours):
-    people().release(MEAN, "minimum", share=0.5, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.5, ledger=ledger, fresh=True)
     before = len(ledger.entries())
     for _ in range(3):
         for _ in range(4):
@@ -88,13 +88,13 @@ def test_one_entry_an_hour_however_often_somebody_tries(ledger, hours):
     assert refused(ledger) == [("people", "", "budget", 4)] * 3
     assert [event["entry"] is None for event in ledger.history(kind="refused")] == [False, False, True]
     assert ledger.verify().problems == ()
-    people().release(MEAN, "minimum", share=0.5, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.5, ledger=ledger, fresh=True)
     assert ledger.verify().problems == ()
 
 
 def test_many_names_do_not_fill_the_table(ledger, monkeypatch):
     monkeypatch.setattr(refusing, "MOST", 3)
-    people().release(MEAN, "minimum", share=0.5, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.5, ledger=ledger, fresh=True)
     for k in range(6):
         too_much(ledger, f"name {k}")
     assert sorted(refused(ledger)) == [
@@ -104,7 +104,7 @@ def test_many_names_do_not_fill_the_table(ledger, monkeypatch):
 
 
 def test_counting_never_hides_a_refusal(ledger, monkeypatch):
-    people().release(MEAN, "minimum", share=0.5, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.5, ledger=ledger, fresh=True)
 
     def broken(*_):
         raise LedgerError("the disk is full")
@@ -115,9 +115,9 @@ def test_counting_never_hides_a_refusal(ledger, monkeypatch):
 
 def test_what_is_no_request_is_not_counted(ledger):
     for act in (
-        lambda: people().release(MEAN, "afine", share=0.1, ledger=ledger),
-        lambda: people().release(MEAN, share=7, ledger=ledger),
-        lambda: people(0.5).release(MEAN, share=0.1, ledger=ledger),
+        lambda: people().release(MEAN, "afine", share=0.1, ledger=ledger, fresh=True),
+        lambda: people().release(MEAN, share=7, ledger=ledger, fresh=True),
+        lambda: people(0.5).release(MEAN, share=0.1, ledger=ledger, fresh=True),
         lambda: ledger.withdraw("nobody"),
     ):
         with suppress(AccordError):
@@ -130,7 +130,7 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ledger = accord.Ledger("accord.db")
     ledger.register(people(), "people")
-    people().release(MEAN, "minimum", share=0.5, ledger=ledger)
+    people().release(MEAN, "minimum", share=0.5, ledger=ledger, fresh=True)
     too_much(ledger, "eve")
     said = CliRunner().invoke(main, ["ledger", "history", "accord.db", "--kind", "refused"]).output
     assert "1 times: somebody had too little left" in said and "eve" in said

@@ -72,10 +72,10 @@ def filled(ledger):
     people, staff = opened({1: 1.0, 2: 1.0, 3: 2.0, 4: inf, 5: 0.0}), opened({3: 1.5, "x y": 1.0})
     ledger.register(opened({1: 1.0, 2: 1.0, 3: 2.0, 4: inf, 5: 0.0, 9: 1.0}), "people")
     before = opened({1: 1.0, 2: 1.0, 3: 2.0, 4: inf, 5: 0.0, 9: 1.0})
-    before.release(MEAN, "minimum", 0.2, ledger=ledger)
+    before.release(MEAN, "minimum", 0.2, ledger=ledger, fresh=True)
     ledger.register(people, "people")  # 9 has left
     ledger.register(staff, "staff")
-    staff.release(MEAN, "minimum", 0.1, ledger=ledger)
+    staff.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     ledger.withdraw(2, **SIGNED)
     return people, staff, before
 
@@ -114,8 +114,8 @@ def test_everyone_keeps_what_they_have_spent(url):
     again.withdraw(9)
     assert left(again, before) == {0: 2, 0.8: 2, 1.2: 1, inf: 1}
     with pytest.raises(BudgetError):
-        staff.release(MEAN, "minimum", 1.0, ledger=again)
-    staff.release(accord.plan(again.remaining(staff), MEAN, "minimum", 0.1), ledger=again)
+        staff.release(MEAN, "minimum", 1.0, ledger=again, fresh=True)
+    staff.release(accord.plan(again.remaining(staff), MEAN, "minimum", 0.1), ledger=again, fresh=True)
     sound(again)
 
 
@@ -123,10 +123,10 @@ def test_public_groups_are_recognised(tmp_path):
     ledger, table = Ledger(tmp_path / "a.db", KEY), opened({k: 1.0 + k % 3 for k in range(8)})
     ledger.register(table, "people")
     query = accord.mean("x", bounds=(0, 10), by="g", keys=["a", "b"], membership="public", missing="none")
-    table.release(query, "minimum", share=0.1, ledger=ledger)
+    table.release(query, "minimum", share=0.1, ledger=ledger, fresh=True)
     registered = len(ledger.history(kind="register"))
     assert ledger.rotate_key(NEW, **SIGNED).tables == 3
-    table.release(query, "minimum", share=0.1, ledger=ledger)
+    table.release(query, "minimum", share=0.1, ledger=ledger, fresh=True)
     assert len(ledger.history(kind="register")) == registered == 3, "none of them was registered anew"
     sound(ledger)
 
@@ -138,7 +138,7 @@ def test_people_are_matched_one_by_one(tmp_path):
     ledger.rotate_key(NEW, **SIGNED)
     ledger.rotate_key(THIRD, **SIGNED)
     plan = accord.plan(ledger.remaining(people), MEAN, "minimum", 0.5)
-    answer = people.release(plan, ledger=ledger)
+    answer = people.release(plan, ledger=ledger, fresh=True)
     assert answer.booked
     assert ledger.person(2).spent == 200_000, "who has withdrawn was not read"
     assert ledger.person(1).spent == 200_000 + round(1e6 * min(plan.charges.values()))
@@ -149,7 +149,7 @@ def test_as_often_as_needed(url):
     ledger, table = Ledger(url, KEY), opened({1: 1.0, 2: 0.5})
     ledger.register(table, "people")
     for k in range(3):
-        table.release(MEAN, "minimum", 0.1, ledger=ledger)
+        table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
         ledger.rotate_key(f"{NEW} {k}", **SIGNED)
         assert len(ledger.books.secret) == 2 + k
         sound(ledger)
@@ -160,13 +160,27 @@ def test_as_often_as_needed(url):
     sound(again)
 
 
+def test_booked_answers_and_renewals_go_on(tmp_path):
+    """The same question is known again, and what was renewed stays renewed."""
+    ledger, table = Ledger(tmp_path / "a.db"), opened({1: 1.0, 2: 0.5})
+    ledger.register(table, "people")
+    ledger.renew(every="year", amount=0.5, **SIGNED)
+    first = table.release(MEAN, "minimum", 0.1, ledger=ledger)
+    for _ in range(2):
+        ledger.rotate_key(**SIGNED)
+        again = table.release(MEAN, "minimum", 0.1, ledger=Ledger(tmp_path / "a.db"))
+        assert again.value == first.value and ledger.entries()[-1].kind == "repeat"
+    assert [a.spent for a in ledger.accounts()] == [(0.05, 0.05)] * 2
+    sound(ledger)
+
+
 def test_a_ledger_in_which_nothing_was_done_yet(url):
     ledger = Ledger(url, KEY)
     assert ledger.rotate_key(NEW, **SIGNED).entry == 1
     ledger.rotate_key(THIRD, **SIGNED)
     sound(ledger)
     ledger.register(table := opened({1: 1.0}), "people")
-    table.release(MEAN, "minimum", 0.1, ledger=Ledger(url, THIRD))
+    table.release(MEAN, "minimum", 0.1, ledger=Ledger(url, THIRD), fresh=True)
     sound(ledger)
 
 
@@ -217,7 +231,7 @@ def rotated_with(tmp_path, there, here):
     ledger.register(here, "people")
     for _ in range(2):
         ledger.rotate_key(**SIGNED)
-        there.release(MEAN, "minimum", 0.1, ledger=ledger)
+        there.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     assert ledger.remaining(there) == ledger.remaining(here)
     sound(ledger)
 
@@ -382,7 +396,7 @@ def test_who_has_it_open_is_refused(url):
         lambda stale: stale.withdraw(1),
         lambda stale: stale.register(opened({77: 1.0}), "more"),
         lambda stale: stale.require("actor"),
-        lambda stale: staff.release(MEAN, "minimum", 0.1, ledger=stale),
+        lambda stale: staff.release(MEAN, "minimum", 0.1, ledger=stale, fresh=True),
         lambda stale: stale.rotate_key(THIRD, **SIGNED),
     )
     for stale, act in product((other, fresh), acts):
@@ -407,7 +421,7 @@ def test_a_release_under_way_gives_no_answer(url, monkeypatch):
 
     monkeypatch.setattr(TableReader, "summaries", slow)
     with pytest.raises(LedgerError, match=rf"{CHANGED}.* charged all the same"):
-        table.release(MEAN, "minimum", 0.1, ledger=ledger)
+        table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     again = Ledger(url, NEW)
     assert [one["state"] for one in again.history()] == ["no answer"]
     assert again.verify().open == 1 and again.accounts()[0].spent == (0.1, 0.1)
@@ -437,7 +451,7 @@ def spend(url, key):
     ledger, table, booked = Ledger(url, key), opened({1: 1.0, 2: 1.0}), []
     while True:
         try:
-            booked.append(table.release(MEAN, "minimum", 0.0001, ledger=ledger).booked.entry)
+            booked.append(table.release(MEAN, "minimum", 0.0001, ledger=ledger, fresh=True).booked.entry)
         except AccordError as refusal:
             return [booked, str(refusal)]
 
@@ -479,7 +493,7 @@ def test_the_key_file_holds_the_new_key(tmp_path):
     assert path.read_text() == f"{NEW}\n" and stat.S_IMODE(path.stat().st_mode) == 0o600
     Ledger(tmp_path / "a.db", NEW.encode()).rotate_key(THIRD.encode(), **SIGNED)
     assert path.read_text() == f"{THIRD}\n"
-    table.release(MEAN, "minimum", 0.1, ledger=Ledger(tmp_path / "a.db"))
+    table.release(MEAN, "minimum", 0.1, ledger=Ledger(tmp_path / "a.db"), fresh=True)
     assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".head", ".db-wal", ".db-shm"}
 
 
@@ -518,7 +532,7 @@ def test_a_draft_that_was_left_behind(committed, tmp_path):
     right = (draft if committed else path).read_text()
     assert Ledger(tmp_path / "a.db").verify().sealed, "which changes nothing"
     assert path.read_text() == former and draft.exists()
-    table.release(MEAN, "minimum", 0.1, ledger=Ledger(tmp_path / "a.db"))
+    table.release(MEAN, "minimum", 0.1, ledger=Ledger(tmp_path / "a.db"), fresh=True)
     assert path.read_text() == right and not draft.exists()
     Ledger(tmp_path / "a.db").rotate_key(**SIGNED)
     sound(Ledger(tmp_path / "a.db"))
@@ -551,7 +565,7 @@ def test_a_draft_is_not_touched_while_another_changes_the_key(tmp_path, monkeypa
     monkeypatch.setattr(keys, "write_draft", slow)
     ledger.rotate_key(**SIGNED)
     assert waiting[0].wait(timeout=300) == 0
-    table.release(MEAN, "minimum", 0.1, ledger=Ledger(url))
+    table.release(MEAN, "minimum", 0.1, ledger=Ledger(url), fresh=True)
     assert not (tmp_path / "a.db.key.new").exists()
     sound(Ledger(url))
 
@@ -563,7 +577,7 @@ def test_the_head_of_the_former_key_counts_until_the_next_entry(tmp_path):
     table = opened({1: 1.0})
     ledger.register(table, "people")
     old = head.read_text()
-    table.release(MEAN, "minimum", 0.1, ledger=ledger)
+    table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     newer = head.read_text()
     ledger.rotate_key(NEW, **SIGNED)
     for noted in (old, newer):
@@ -571,10 +585,10 @@ def test_the_head_of_the_former_key_counts_until_the_next_entry(tmp_path):
         sound(Ledger(tmp_path / "a.db", NEW))
         assert Ledger(tmp_path / "a.db", NEW).remaining(table)
     with pytest.raises(BudgetError):  # nothing is booked, but the head is right from then on
-        table.release(MEAN, "minimum", 1.0, ledger=Ledger(tmp_path / "a.db", NEW))
+        table.release(MEAN, "minimum", 1.0, ledger=Ledger(tmp_path / "a.db", NEW), fresh=True)
     assert head.read_text() not in (old, newer) and head.read_text().startswith("4 ")
     head.write_text(newer)
-    table.release(MEAN, "minimum", 0.1, ledger=Ledger(tmp_path / "a.db", NEW))
+    table.release(MEAN, "minimum", 0.1, ledger=Ledger(tmp_path / "a.db", NEW), fresh=True)
     now = head.read_text()
     for noted in (old, newer):
         head.write_text(noted)
@@ -671,7 +685,7 @@ def test_a_ledger_that_is_damaged_is_not_vouched_for(tmp_path):
         "Nothing was changed."
     )
     assert (tmp_path / "a.db.key").read_text() == key and not (tmp_path / "a.db.key.new").exists()
-    people.release(accord.plan(ledger.remaining(people), MEAN, "minimum", 0.1), ledger=ledger)
+    people.release(accord.plan(ledger.remaining(people), MEAN, "minimum", 0.1), ledger=ledger, fresh=True)
 
 
 def test_a_fault_in_the_middle_changes_nothing(tmp_path, monkeypatch):

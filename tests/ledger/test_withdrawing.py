@@ -75,7 +75,7 @@ def test_a_withdrawal_counts_at_once_and_in_all_tables(ledger):
     one, other = opened({1: 1.0, 2: 1.0, 3: inf}), opened({1: 2.0, 4: 2.0})
     ledger.register(one, "one")
     ledger.register(other, "other")
-    one.release(MEAN, "minimum", 0.2, ledger=ledger)
+    one.release(MEAN, "minimum", 0.2, ledger=ledger, fresh=True)
     done = ledger.withdraw(1, **SIGNED)
     assert done == Withdrawal("withdraw", 1, len(ledger.entries()))
     assert str(done) == "1 person withdrew, as entry 5: nothing is left to them in any table"
@@ -86,12 +86,12 @@ def test_a_withdrawal_counts_at_once_and_in_all_tables(ledger):
     sound(ledger)
     for table in (one, other):
         with pytest.raises(BudgetError) as refusal:
-            table.release(MEAN, "minimum", 0.1, ledger=ledger)
+            table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
         assert (
             "1 person has withdrawn from the ledger: planning from what is left leaves them out; or register the table anew from a source in "
             "which they are opted out. See 'accord ledger show'. Nothing was spent."
         ) in str(refusal.value)
-        table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger)
+        table.release(accord.plan(ledger.remaining(table), MEAN, "minimum", 0.1), ledger=ledger, fresh=True)
     assert left(ledger, one)[0] == 1
     sound(ledger)
 
@@ -102,7 +102,7 @@ def test_public_people_withdraw_as_well(ledger):
     ledger.withdraw(1, 2)
     assert left(ledger, table) == {0: 2, 1.0: 1}
     with pytest.raises(BudgetError, match="2 people have withdrawn from the ledger"):
-        table.release(MEAN, "threshold", 1.0, t=inf, ledger=ledger)
+        table.release(MEAN, "threshold", 1.0, t=inf, ledger=ledger, fresh=True)
     sound(ledger)
 
 
@@ -131,7 +131,7 @@ def test_who_left_every_table_can_withdraw(ledger):
 def test_who_is_readmitted_has_what_the_tables_say_less_what_they_spent(ledger):
     table = opened({1: 1.0, 2: 1.0, 3: 2.0})
     ledger.register(table, "people")
-    table.release(MEAN, "minimum", 0.3, ledger=ledger)
+    table.release(MEAN, "minimum", 0.3, ledger=ledger, fresh=True)
     ledger.withdraw(1, 3)
     done = ledger.readmit(1, **SIGNED)
     assert str(done).startswith("1 person readmitted, as entry ")
@@ -245,10 +245,10 @@ def test_a_release_under_way_gives_no_answer(ledger, url, monkeypatch):
         LedgerError,
         match=r"somebody of this table has withdrawn while it was read\. Ask again\..* charged all the same",
     ):
-        table.release(MEAN, "minimum", 0.1, ledger=ledger)
+        table.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True)
     assert [one["state"] for one in ledger.history()] == ["failed"]
     person = 2
-    assert other.release(MEAN, "minimum", 0.1, ledger=ledger).booked
+    assert other.release(MEAN, "minimum", 0.1, ledger=ledger, fresh=True).booked
     sound(ledger)
 
 
@@ -257,7 +257,7 @@ def spend(url):
     ledger, table, booked = Ledger(url, KEY), opened({1: 1.0, 2: 1.0}), []
     while True:
         try:
-            booked.append(table.release(MEAN, "minimum", 0.0001, ledger=ledger).booked.entry)
+            booked.append(table.release(MEAN, "minimum", 0.0001, ledger=ledger, fresh=True).booked.entry)
         except (BudgetError, LedgerError) as refusal:
             return [booked, str(refusal)]
 

@@ -10,7 +10,7 @@ import click
 import accord
 from accord.cli import parsing
 from accord.cli.group import main
-from accord.cli.options import signature, signature_options, table_options
+from accord.cli.options import fresh_option, signature, signature_options, table_options
 from accord.cli.printing import print_result, refuse_in, working
 from accord.cli.without_data import SourceOrLevels, levels_option, spec_of
 from accord.statistics import Grouped
@@ -52,11 +52,12 @@ def plan(**options: Any) -> None:
     print_result(options["as_json"], document, lambda: plan_view(decided))
     if not options["as_json"]:
         click.echo()
-        print_result(False, dict, lambda: remaining_view(remaining, affordable))
+        print_result(False, dict, lambda: remaining_view(remaining, affordable, ledger.renewal))
 
 
 @main.command()
 @table_options
+@fresh_option
 @signature_options
 def release(**options: Any) -> None:
     """Answer at everyone's own level, and say what it cost whom."""
@@ -65,7 +66,7 @@ def release(**options: Any) -> None:
     people, query = _opened(options)
     _refuse_figure(query, options["plot"])
     ledger = _open_ledger(people, options, is_booked=True)
-    asks = _signature(ledger, options)
+    asks = {**_signature(ledger, options), "fresh": options["fresh"]}
     with working("reading the table"):
         if options["remaining"]:
             released = people.release(_planned(people, query, ledger, options), ledger=ledger, **asks)

@@ -13,7 +13,7 @@ import click
 import accord
 from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
 from accord.cli.group import DESCRIBED, main
-from accord.cli.options import html_option, json_option, signature, signature_options
+from accord.cli.options import fresh_option, html_option, json_option, signature, signature_options
 from accord.cli.parsing import catalog_here, catalog_path
 from accord.cli.printing import print_result, refuse_in, working
 from accord.engines import Kind, open_source
@@ -136,10 +136,12 @@ def _key(name: str) -> str:
 @main.command()
 @click.argument("questions", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--plan", "is_planned", is_flag=True, help="Say what it would cost and how good it would be.")
+@fresh_option
 @signature_options
-def run(questions: Path, is_planned: bool, **options: Any) -> None:
+def run(questions: Path, is_planned: bool, fresh: bool, **options: Any) -> None:
     """Ask the QUESTIONS of a file as one workload, of a table in accord.toml. JSON on stdout, for cron:
-    exit code 0 if all are answered, 1 if nothing is released."""
+    exit code 0 if all are answered, 1 if nothing is released. What was asked before of the same people and
+    levels is given out again, free of charge, and says "repeated"; if their values change, give --fresh."""
     from accord.batches import read_batch
 
     refuse_in(True)
@@ -170,7 +172,7 @@ def run(questions: Path, is_planned: bool, **options: Any) -> None:
         return
     signed = {**options, "purpose": options["purpose"] or batch.purpose}
     with working("reading the table"):
-        released = people.release(planned, **({} if ledger is None else signature(signed)))
+        released = people.release(planned, fresh=fresh, **({} if ledger is None else signature(signed)))
     print_result(True, lambda: {**released.receipt(), **about}, str)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import accord
+from accord.budget import level_text
 from accord.catalogs import IS_NAME
 from accord.cli import parsing
 from accord.cli.group import main
@@ -128,12 +129,15 @@ def show(url: str, plot: Path | None, as_json: bool) -> None:
     from accord.report.ledgers import accounts_view
 
     refuse_in(as_json)
-    accounts = _opened(url).accounts()
+    opened = _opened(url)
+    accounts = opened.accounts()
     if plot is not None:
         from accord.report.figures import draw_accounts
 
         click.echo(f"figure: {draw_accounts(accounts, plot)}", err=True)
-    print_result(as_json, lambda: accounts_document(accounts), lambda: accounts_view(accounts))
+    print_result(
+        as_json, lambda: accounts_document(accounts), lambda: accounts_view(accounts, opened.renewal)
+    )
 
 
 @ledger.command()
@@ -155,11 +159,38 @@ def require(url: str, names: tuple[str, ...], **options: Any) -> None:
 
 @ledger.command()
 @click.argument("url")
+@click.argument("every", metavar="[year|quarter|month|never]", required=False)
+@click.option(
+    "--amount", type=float, default=1.0, show_default=True, help="The part of a level that comes back."
+)
+@signature_options
+@json_option
+def renew(url: str, every: str | None, amount: float, **options: Any) -> None:
+    """Let a part of everyone's level come back every calendar year, quarter or month; needs --why.
+    Levels are then no longer for life. Without a period: say how budgets are renewed now."""
+    refuse_in(options["as_json"])
+    opened = _opened(url)
+    entry = None if every is None else opened.renew(every, amount, **signature(options))
+    found = opened.renewal
+    said = "levels are for life: nothing of them comes back" if found is None else f"{found}"
+    document: dict[str, Any] = {"schema": 1, "renewal": None}
+    if found is not None:
+        part, following = level_text(found.amount), found.next.isoformat()
+        document["renewal"] = {"every": found.every, "amount": part, "next": following}
+    if entry is not None:
+        document["entry"] = entry.seq
+        said = f"as entry {entry.seq:,}: {said}"
+    print_result(options["as_json"], lambda: document, lambda: _plain(said))
+
+
+@ledger.command()
+@click.argument("url")
 @click.option("--table", metavar="NAME", help="Of this table only.")
 @click.option(
     "--kind",
     metavar="KIND",
-    help="release, register, withdraw, readmit, policy, person, refused, restored, rotate or all.",
+    help="release, repeat, register, withdraw, readmit, policy, renewal, renew, person, refused, restored, "
+    "rotate or all.",
 )
 @click.option("--actor", metavar="NAME", help="What this one asked for.")
 @click.option("--since", metavar="DATE", help="Not before this moment, in UTC.")

@@ -26,6 +26,9 @@ def options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Cal
     return add
 
 
+fresh_option = click.option(
+    "--fresh", is_flag=True, help="Draw anew, and charge again, also if the ledger has the answer already."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document instead of text.")
 
 

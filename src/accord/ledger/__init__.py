@@ -7,6 +7,9 @@
     policies.py     where a table's levels come from, and whether a new version says otherwise
     signing.py      who asked for something, and why
     requiring.py    that this has to be said with everything that is asked
+    renewal.py      Renewal: how much of everyone's level comes back, and when
+    renewing.py     let budgets be renewed; accounts as they stand, and as they are booked
+    repeating.py    the same question again: its booked answer
     refusing.py     what was refused is counted, and booked once an hour at most
     recognising.py  which registered table a table is, and why it is none
     withdrawing.py  leave nothing to people in any table, until they are readmitted
@@ -37,7 +40,8 @@ The jobs work on `Books`, which a Ledger has as `ledger.books`. What they know o
 from accord.ledger.ledger import Ledger
 from accord.ledger.person import Person
 from accord.ledger.registering import Registration
+from accord.ledger.renewal import Renewal
 from accord.ledger.rotating import Rotation
 from accord.ledger.withdrawing import Withdrawal
 
-__all__ = ["Ledger", "Person", "Registration", "Rotation", "Withdrawal"]
+__all__ = ["Ledger", "Person", "Registration", "Renewal", "Rotation", "Withdrawal"]

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.budget import IntArray
-from accord.ledger.chain import REQUIRED, Entry, Replay, saturating_add
-from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, Members, remaining_of
+from accord.ledger.chain import REQUIRED, Entry, Replay
+from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, Members, remaining_of, saturating_add
 from accord.ledger.key import FORMER
+from accord.ledger.renewal import RENEWAL, WRITTEN
 from accord.ledger.store import Session
 from accord.ledger.validation import (
     COLUMNS,
@@ -37,7 +38,7 @@ from accord.numerals import written
 
 CHUNK = 2**20
 """So many people are stored in a row."""
-_META = ("key", FORMER, "neighbors", "head", REQUIRED)
+_META = ("key", FORMER, "neighbors", "head", REQUIRED, RENEWAL)
 """What `accord_meta` holds that the accounts depend on."""
 
 
@@ -53,6 +54,8 @@ class CohortsOfTable:
     allowed: IntArray
     spent: IntArray
     people: IntArray
+    renewed: IntArray
+    """What of `spent` counts no more."""
     withdrew: NDArray[np.bool_]
     """Whether they have withdrawn from the ledger."""
 
@@ -85,11 +88,13 @@ class Accounts:
     def digest(self, people: str) -> str:
         """Of the accounts, and of who is in which cohort by its own digest.
 
-        It is of [meta, tables, cohorts, members, people] as JSON.
+        It is of [meta, tables, cohorts, members, people] as JSON; cohorts without what was renewed, as long
+        as nothing was.
         """
         meta = json.dumps(self.meta, sort_keys=True)
         digest = hashlib.sha256(f"[{meta}, {json.dumps(self.tables)}".encode())
-        for columns in (self.cohorts.columns, self.cohorts.members.columns):
+        cohorts = self.cohorts.columns if self.cohorts.renewed.any() else self.cohorts.columns[:-1]
+        for columns in (cohorts, self.cohorts.members.columns):
             digest.update(b", [")
             for piece in written(f"[{', '.join('#' * len(columns))}]", ", ", columns):
                 digest.update(piece)
@@ -105,9 +110,9 @@ class Accounts:
         order = np.argsort(chosen, kind="stable")
         at = self.cohorts.positions(cohort[order])
         number, *columns = self.cohorts.columns
-        level, allowed, spent, people = (column[at] for column in columns)
+        level, allowed, spent, people, renewed = (column[at] for column in columns)
         withdrew = np.isin(number[at], members.cohort[members.rows_of(WITHDRAWN)])
-        return CohortsOfTable(number[at], chosen[order], level, allowed, spent, people, withdrew)
+        return CohortsOfTable(number[at], chosen[order], level, allowed, spent, people, renewed, withdrew)
 
     def charged(self, numbers: IntArray, charges: IntArray) -> Accounts:
         """After cohorts were charged."""
@@ -134,6 +139,10 @@ class Accounts:
             return "levels are stored of a table or a cohort that does not exist"
         if (np.maximum(cohorts.spent, cohorts.level) > cohorts.allowed).any():
             return "somebody has spent more than they allow"
+        if (cohorts.renewed > cohorts.spent).any():
+            return "more was renewed than was spent"
+        if RENEWAL in self.meta and not WRITTEN.fullmatch(self.meta[RENEWAL]):
+            return "how budgets are renewed cannot be read"
         return None
 
 
@@ -147,9 +156,9 @@ def stored_accounts(db: Session) -> Accounts:
     """As they are stored, with nothing in them that contradicts itself."""
     meta = {name: value for name, value in select(db, "accord_meta") if name in _META}
     tables = [TableRow(*row) for row in select(db, "accord_table", "ORDER BY id")]
-    number, level, allowed, spent, people = checked_numbers(db, "accord_cohort")
+    number, level, allowed, spent, people, renewed = checked_numbers(db, "accord_cohort")
     members = Members(*checked_numbers(db, "accord_member"))
-    accounts = Accounts(meta, tables, Cohorts(number, level, allowed, spent, people, members))
+    accounts = Accounts(meta, tables, Cohorts(number, level, allowed, spent, people, renewed, members))
     if fault := accounts.fault():
         raise db.damaged(fault)
     return accounts
@@ -184,9 +193,9 @@ def replay_of(entries: Iterable[Entry], meta: dict[str, str]) -> Accounts | None
         return None
     registered = {"key": str(replay.meta[0]), "neighbors": str(replay.meta[1])} if replay.tables else {}
     tables = [TableRow(number, *row) for number, row in sorted(replay.tables.items())]
-    required = {REQUIRED: replay.required} if replay.required else {}
-    others = {name: value for name, value in meta.items() if name != REQUIRED}
-    return Accounts(others | registered | required, tables, replay.cohorts)
+    policy = {name: value for name, value in replay.policy.items() if value}
+    others = {name: value for name, value in meta.items() if name not in replay.policy}
+    return Accounts(others | registered | policy, tables, replay.cohorts)
 
 
 def write_cohorts(db: Session, cohorts: Cohorts) -> None:

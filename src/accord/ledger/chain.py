@@ -7,7 +7,8 @@
 The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stands. Kinds: "register" a table,
 "reserve" charges, and what came of a reservation: "release" with its receipts, or "failed". A reservation
 without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "policy": what
-has to be said with everything that is asked. "person": somebody was looked up. "refused": how often what was
+has to be said with everything that is asked. "renewal": how budgets are renewed, and "renew": they were.
+"person": somebody was looked up. "repeat": booked answers were given out again. "refused": how often what was
 asked was refused. "restored": an older copy was accepted, and what was done since is forgotten. "rotate":
 another key took the place of the ledger's, and all seals were made anew. The accounts follow from the
 entries: `Replay`.
@@ -42,7 +43,9 @@ from accord.ledger.cohorts import (
     Leaving,
     Moves,
     apply_moves,
+    saturating_add,
 )
+from accord.ledger.renewal import RENEWAL, Renewal
 
 START = "0" * 64
 REQUIRED = "require"
@@ -165,11 +168,6 @@ def read_level_text(text: str) -> int:
     return int(whole) * MICRO + int(rest.ljust(6, "0"))
 
 
-def saturating_add(spent: IntArray, charge: IntArray) -> IntArray:
-    """What was spent after a charge; ∞ stays ∞, and so much that it does not fit becomes ∞."""
-    return np.where(charge >= PUBLIC - spent, PUBLIC, spent + charge)
-
-
 def list_columns(name: str, rows: Any) -> list[IntArray]:
     """The columns of charges or moves, from an entry's outline.
 
@@ -219,12 +217,21 @@ class Replay:
         """What has to be said with everything that is asked."""
         self.digest = ""
         """Of who is in which cohort."""
-        self.open: set[int] = set()
-        """Reservations that nothing is known to have come of."""
+        self.open: dict[int, tuple[str, int]] = {}
+        """Reservations that nothing is known to have come of, with the table and its version."""
+        self.answers: dict[tuple[str, int], tuple[int, int]] = {}
+        """By plan and table, of which version the newest answer is and in which entry it stands."""
+        self.renewal = ""
+        """How budgets are renewed: see renewing.py. Empty: they are for life."""
         self.entries = 0
         self.restored = 0
         """How many times an older copy was accepted."""
         self.problems: list[str] = []
+
+    @property
+    def policy(self) -> dict[str, str]:
+        """What was agreed about the ledger as a whole, as `accord_meta` has it; empty: nothing."""
+        return {REQUIRED: self.required, RENEWAL: self.renewal}
 
     def run(self, entries: Iterable[Entry], seal: Callable[[str], str] | None) -> Replay:
         """Go through all entries; without `seal`, seals are not looked at."""
@@ -253,24 +260,43 @@ class Replay:
             case "register":
                 self._register(entry.seq, content)
             case "reserve":
-                self.open.add(entry.seq)
+                self.open[entry.seq] = (str(content.get("table")), content.get("version", 0))
                 self._charge(entry.seq, *list_columns("charges", content["charges"]))
             case "release" | "failed":
                 if content["reserve"] not in self.open:
                     self.problems.append(f"entry {entry.seq} is about a reservation that is not open")
-                self.open.discard(content["reserve"])
+                self._settle(entry.seq, content)
             case "withdraw" | "readmit":
                 self._withdraw(entry.seq, content)
             case "policy":
                 self.required = ",".join(content[REQUIRED])
-            case "person" | "refused":
-                pass  # somebody was looked up, or got nothing: the accounts are as they were
+            case "renewal":
+                self.renewal = Renewal.read(content[RENEWAL]).text if content[RENEWAL] else ""
+            case "renew":
+                self._renew(entry, content)
+            case "person" | "refused" | "repeat":
+                pass  # somebody was looked up, got nothing, or the same again: the accounts are as they were
             case "restored":
                 self.restored += 1
             case "rotate":
                 self._rotate(content)
             case kind:
                 self.problems.append(f"entry {entry.seq} is of an unknown kind {kind!r}")
+
+    def _settle(self, seq: int, content: dict[str, Any]) -> None:
+        name, version = self.open.pop(content["reserve"], ("", 0))
+        table = next((number for number, row in self.tables.items() if row[0] == name), None)
+        if "plan" in content and table is not None:
+            self.answers[content["plan"], table] = (version, seq)
+
+    def _renew(self, entry: Entry, content: dict[str, Any]) -> None:
+        before, after = Renewal.read(self.renewal), Renewal.read(content[RENEWAL])
+        if not before.period < after.period <= after.period_of(datetime.fromisoformat(entry.time)):
+            self.problems.append(f"entry {entry.seq} renews budgets before their time")
+        if after != replace(before, period=after.period):
+            self.problems.append(f"entry {entry.seq} renews budgets otherwise than was agreed")
+        self.cohorts = before.renewed(self.cohorts, after.period - before.period)
+        self.renewal = after.text
 
     def _charge(self, seq: int, numbers: IntArray, charge: IntArray) -> None:
         before, at = self.cohorts, self.cohorts.positions(numbers)

@@ -33,6 +33,8 @@ from accord.ledger.cohorts import NONE
 from accord.ledger.recognising import recognised, registered_table
 from accord.ledger.refusing import counting
 from accord.ledger.registering import agree_on_neighbors
+from accord.ledger.renewing import up_to_date
+from accord.ledger.repeating import remember
 from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
@@ -59,7 +61,20 @@ class Reservation:
     hash: str
     """Of its entry, to tell it from another with its number in another copy of the ledger."""
     table: int
-    """The number of the table whose people are charged."""
+    """The number of the table whose people are charged,"""
+    version: int = 0
+    """and of its version."""
+    plan: str | None = None
+    """The plan's fingerprint, to know the question again; None: it has none."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came of a reservation, for each of its questions."""
+
+    receipts: list[dict[str, Any]]
+    released: list[Any]
+    """What the mechanism released, as plain data: the answer follows from it and the plan."""
 
 
 def reserve(books: Books, table: Registrable, plan: Plan, signature: Signature = UNSIGNED) -> Reservation:
@@ -92,12 +107,12 @@ def refuse_changed_table(books: Books, table: Registrable, reservation: Reservat
         raise SourceError(TABLE_CHANGED)
 
 
-def settle(books: Books, reservation: Reservation, receipts: list[dict[str, Any]] | None) -> Entry:
+def settle(books: Books, reservation: Reservation, answered: Answered | None) -> Entry:
     """Book what came of a reservation; None: nothing was released. See `settle_all`."""
-    return settle_all(books, [(reservation, receipts)])[0]
+    return settle_all(books, [(reservation, answered)])[0]
 
 
-def settle_all(books: Books, done: Sequence[tuple[Reservation, list[dict[str, Any]] | None]]) -> list[Entry]:
+def settle_all(books: Books, done: Sequence[tuple[Reservation, Answered | None]]) -> list[Entry]:
     """Book what came of reservations, all at once: none of the answers is given out before.
 
     Raises:
@@ -114,16 +129,21 @@ def settle_all(books: Books, done: Sequence[tuple[Reservation, list[dict[str, An
                 )
         unchanged = digests(newest_entry(db))
         withdrew = any(
-            receipts is not None and withdrew_since(db, reservation.entry, reservation.table)
-            for reservation, receipts in done
+            answered is not None and withdrew_since(db, reservation.entry, reservation.table)
+            for reservation, answered in done
         )
         entries = []
-        for reservation, receipts in done:
+        for reservation, answered in done:
             content: dict[str, Any] = {"reserve": reservation.entry}
-            if receipts is not None and not withdrew:
-                content["receipts"] = receipts
-            kind = "release" if "receipts" in content else "failed"
-            entries.append(books.append(db, kind, content | unchanged))
+            if answered is None or withdrew:
+                entries.append(books.append(db, "failed", content | unchanged))
+                continue
+            content["receipts"] = answered.receipts
+            if reservation.plan is not None:
+                content |= {"plan": reservation.plan, "released": answered.released}
+            entries.append(books.append(db, "release", content | unchanged))
+            if reservation.plan is not None:
+                remember(db, reservation.plan, reservation.table, reservation.version, entries[-1])
     if withdrew:  # not above: that it failed is booked
         raise LedgerError("somebody of this table has withdrawn while it was read. Ask again.")
     return entries
@@ -151,7 +171,7 @@ def _charge(
     signature: Signature,
 ) -> Reservation:
     """Charge everyone for one plan, in a transaction, and book it."""
-    before = checked_accounts(db)
+    before = up_to_date(books, db)
     refuse_unsigned(before.meta, signature)
     registered = registered_table(books, db, before, table, fingerprint)
     agree_on_neighbors(db, before, plan.neighbors)
@@ -195,7 +215,9 @@ def _charge(
             "accounts": after.digest(digest),
         },
     )
-    return Reservation(entry.seq, remaining, fingerprint, entry.hash, registered.id)
+    return Reservation(
+        entry.seq, remaining, fingerprint, entry.hash, registered.id, registered.version, plan.fingerprint
+    )
 
 
 # ---- what a plan charges each cohort ---------------------------------------------------------------------

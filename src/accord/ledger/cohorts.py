@@ -63,11 +63,13 @@ class Cohorts:
     spent: IntArray
     """PUBLIC once public people were read without noise."""
     people: IntArray
+    renewed: IntArray
+    """What of `spent` counts no more, because budgets were renewed since (renewing.py)."""
     members: Members
 
     @property
     def columns(self) -> tuple[IntArray, ...]:
-        return self.id, self.level, self.allowed, self.spent, self.people
+        return self.id, self.level, self.allowed, self.spent, self.people, self.renewed
 
     @property
     def by_table(self) -> dict[str, tuple[IntArray, ...]]:
@@ -99,7 +101,17 @@ class Cohorts:
 
 
 _EMPTY = np.zeros(0, dtype=np.int64)
-NO_COHORTS = Cohorts(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, Members(_EMPTY, _EMPTY, _EMPTY))
+NO_COHORTS = Cohorts(_EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, _EMPTY, Members(_EMPTY, _EMPTY, _EMPTY))
+
+
+def saturating_add(spent: IntArray, charge: IntArray) -> IntArray:
+    """What was spent after a charge; ∞ stays ∞, and so much that it does not fit becomes ∞."""
+    return np.where(charge >= PUBLIC - spent, PUBLIC, spent + charge)
+
+
+def allowed_of(level: IntArray, spent: IntArray, renewed: IntArray) -> IntArray:
+    """The most that may ever have been spent: a level, and what was renewed; never less than was spent."""
+    return np.maximum(saturating_add(level, renewed), spent)
 
 
 def remaining_of(level: IntArray, allowed: IntArray, spent: IntArray) -> IntArray:
@@ -263,14 +275,16 @@ def apply_moves(
 
     numbers = union(cohorts.id, targets)
     old, new = np.searchsorted(numbers, cohorts.id), np.searchsorted(numbers, targets)
-    spent, people = (np.zeros(numbers.size, dtype=np.int64) for _ in range(2))
-    spent[old] = cohorts.spent
-    spent[new] = _at_source(cohorts, np.append(cohorts.spent, 0), moves.source[first])
+    spent, renewed, people = (np.zeros(numbers.size, dtype=np.int64) for _ in range(3))
+    for column, before in ((spent, cohorts.spent), (renewed, cohorts.renewed)):
+        column[old] = before
+        column[new] = _at_source(cohorts, np.append(before, 0), moves.source[first])
     np.add.at(people, new[which], moves.people)
     here = {table: moves.level[first], LEFT + table: kept[first]}
     members = _members_after(cohorts, table, targets, moves.source[first], here)
     lowest = lowest_level(numbers, members)
-    return Cohorts(numbers, lowest, np.maximum(lowest, spent), spent, people, members), mixed
+    allowed = allowed_of(lowest, spent, renewed)
+    return Cohorts(numbers, lowest, allowed, spent, people, renewed, members), mixed
 
 
 def _members_after(
@@ -317,8 +331,7 @@ def _other_accounts(cohorts: Cohorts, table: int) -> IntArray:
 
     The last is of new people.
     """
-    spendings, account = factorize(np.append(cohorts.spent, 0))
-    unused = spendings.size
+    unused, account = _pairs(np.append(cohorts.spent, 0), np.append(cohorts.renewed, 0))
     tables, owner, levels = _elsewhere(cohorts, table)
     if not owner.size:
         return account

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord.budget import level_text, to_float
+from accord.budget import PUBLIC, level_text, to_float
 from accord.errors import LedgerError, did_you_mean
 from accord.ledger.accounts import CohortsOfTable, TableRow, checked_accounts
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry
 from accord.ledger.cohorts import NONE
 from accord.ledger.refusing import pending
+from accord.ledger.renewing import seen_now
 from accord.ledger.validation import each_entry, whole_numbers
 
 _SIGNED = ("actor", "purpose")
@@ -31,6 +32,9 @@ _REPEATED = {
     "readmit": ("accord", "people", "tables", *_SIGNED),
     "policy": ("accord", "require", *_SIGNED),
     "person": ("accord", "known", *_SIGNED),
+    "renewal": ("accord", "renewal", *_SIGNED),
+    "renew": ("accord", "renewal"),
+    "repeat": ("accord", "tables", "queries", "of", *_SIGNED),
     "restored": ("accord", "why", "had"),
     "rotate": ("accord", "people", *_SIGNED),
 }
@@ -47,14 +51,16 @@ class Account:
     level: float
     people: int
     spent: tuple[float, float]
-    """The least and the most that anyone of them has spent."""
+    """The least and the most that anyone of them has spent, as far as it counts."""
     left: tuple[float, float]
+    renewed: tuple[float, float] = (0.0, 0.0)
+    """What they had spent before, which counts no more because budgets were renewed."""
 
 
 def accounts(books: Books) -> list[Account]:
     """Every level of every table: how many people, what they have spent and what they have left."""
     with books.reading() as db:
-        stored = checked_accounts(db)
+        stored = seen_now(checked_accounts(db))
     return [
         account
         for row in sorted(stored.tables, key=lambda row: row.name)
@@ -70,20 +76,16 @@ def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable) -> list[A
     if not cohorts.chosen.size:
         return []
     first = np.flatnonzero(np.diff(cohorts.chosen, prepend=NONE))
-    columns = (
-        cohorts.chosen[first],
-        np.add.reduceat(cohorts.people, first),
-        np.minimum.reduceat(cohorts.spent, first),
-        np.maximum.reduceat(cohorts.spent, first),
-        np.minimum.reduceat(cohorts.remaining, first),
-        np.maximum.reduceat(cohorts.remaining, first),
-    )
+    counted = np.where(cohorts.spent == PUBLIC, PUBLIC, cohorts.spent - cohorts.renewed)
+    columns = [cohorts.chosen[first], np.add.reduceat(cohorts.people, first)]
+    for amount in (counted, cohorts.remaining, cohorts.renewed):
+        columns += [np.minimum.reduceat(amount, first), np.maximum.reduceat(amount, first)]
     accounts = []
     for level, people, *amounts in zip(*(column.tolist() for column in columns), strict=True):
-        least_spent, most_spent, least_left, most_left = map(to_float, amounts)
-        tier = " / ".join(names.get(level_text(level), []))
-        spent, remaining = (least_spent, most_spent), (least_left, most_left)
-        accounts.append(Account(row.name, tier or None, to_float(level), people, spent, remaining))
+        ends = list(map(to_float, amounts))
+        tier_name = " / ".join(names.get(level_text(level), [])) or None
+        spent, remaining, renewed = ((ends[k], ends[k + 1]) for k in (0, 2, 4))
+        accounts.append(Account(row.name, tier_name, to_float(level), people, spent, remaining, renewed))
     return accounts
 
 
@@ -235,7 +237,8 @@ def export(books: Books) -> dict[str, Any]:
                 "allowed": level_text(allowed),
                 "spent": level_text(spent),
                 "people": people,
+                **({"renewed": level_text(renewed)} if renewed else {}),
             }
-            for number, level, allowed, spent, people in cohorts
+            for number, level, allowed, spent, people, renewed in cohorts
         ],
     }

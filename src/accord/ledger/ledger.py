@@ -15,13 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import LedgerError
-from accord.ledger import backups, charging, history, registering, requiring, rotating, verifying, withdrawing
+from accord.ledger import (
+    backups,
+    charging,
+    history,
+    registering,
+    renewing,
+    requiring,
+    rotating,
+    verifying,
+    withdrawing,
+)
 from accord.ledger import person as people_records
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
 from accord.ledger.opening import open_books
 from accord.ledger.person import Person
 from accord.ledger.registering import Agreement, Registration
+from accord.ledger.renewal import Renewal
 from accord.ledger.rotating import Rotation
 from accord.ledger.signing import Signature
 from accord.ledger.verifying import Verdict
@@ -134,6 +145,29 @@ class Ledger:
         """
         return requiring.require(self.books, names, Signature(actor, purpose))
 
+    def renew(self, every: str, amount: float = 1.0, *, actor: str, purpose: str) -> Entry:
+        """Let a part of everyone's level come back at the beginning of every period, from the next one on.
+
+        A level is then no longer for life: over k periods a person may lose 1 + (k − 1) · amount times their
+        level. Nobody ever has more left than their level. What was said last counts; it is booked, and so is
+        every renewal, by whoever next changes anything.
+
+        Args:
+            every: a calendar "year", "quarter" or "month", in UTC; "never": levels are for life.
+            amount: the part of everyone's level that comes back.
+            actor: who decided it.
+            purpose: why, such as what people have consented to.
+
+        Raises:
+            LedgerError: there is no such period, or it is not said who decided it and why.
+        """
+        return renewing.renew(self.books, every, amount, Signature(actor, purpose))
+
+    @property
+    def renewal(self) -> Renewal | None:
+        """How budgets are renewed, and when next; None: levels are for life."""
+        return renewing.renewal_of(self.books)
+
     def remaining(self, people: Table) -> Spec:
         """What everyone in a table has left, as a Spec that a plan can start from.
 
@@ -145,7 +179,7 @@ class Ledger:
         return charging.remaining(self.books, people)
 
     def affordable(self, people: Table, plan: Plan) -> int | None:
-        """How many times more a plan for this table could be released.
+        """How many times more a plan for this table could be released, until budgets are renewed.
 
         None: without end, because nobody is charged but public people.
         """
@@ -184,8 +218,9 @@ class Ledger:
 
         Args:
             table: of this table only, by its name.
-            kind: "release", "register", "withdraw", "readmit", "policy", "person", "refused", "restored",
-                "rotate", or "all", which is what the other arguments choose from.
+            kind: "release", "repeat", "register", "withdraw", "readmit", "policy", "renewal", "renew",
+                "person", "refused", "restored", "rotate", or "all", which is what the other arguments choose
+                from.
             actor: what this one asked for only.
             since: not before this moment: a date (its first moment), a timestamp or ISO text; in UTC, if it
                 has no time zone.

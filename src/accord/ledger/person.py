@@ -18,11 +18,13 @@ import numpy as np
 import accord
 from accord.budget import IntArray, distinct, level_text
 from accord.errors import LedgerError
-from accord.ledger.accounts import Accounts, checked_accounts, people_digest, read_everyone
+from accord.ledger.accounts import Accounts, people_digest, read_everyone
 from accord.ledger.books import Books
 from accord.ledger.chain import UNREADABLE, Entry, list_columns
 from accord.ledger.cohorts import LEFT, NONE, WITHDRAWN, remaining_of
 from accord.ledger.history import tiers_of
+from accord.ledger.renewal import Renewal
+from accord.ledger.renewing import agreed_renewal, up_to_date
 from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import Signature
 from accord.ledger.store import Session
@@ -69,9 +71,14 @@ class Person:
     level: int
     """The strictest that they chose in any table, which counts in all."""
     spent: int
+    """In all, ever."""
     left: int
     releases: tuple[Charged, ...]
     """Oldest first."""
+    renewed: int = 0
+    """What of it counts no more, because budgets were renewed."""
+    renewal: Renewal | None = None
+    """How budgets are renewed; None: they are for life."""
 
     def describe(self) -> dict[str, Any]:
         """All of it as plain data, ready for JSON."""
@@ -88,6 +95,7 @@ class Person:
             "level": level_text(self.level),
             "spent": level_text(self.spent),
             "left": level_text(self.left),
+            **({} if self.renewal is None else {"renewed": level_text(self.renewed)}),
             "releases": [
                 {
                     **{
@@ -115,7 +123,7 @@ def person(books: Books, person_id: Any, signature: Signature) -> Person:
     """Everything about one person: see `Ledger.person`."""
     asked = person_hash(books.secret, person_id)
     with books.writing() as db:
-        accounts = checked_accounts(db)
+        accounts = up_to_date(books, db)
         refuse_unsigned(accounts.meta, signature)
         hashes, cohort_of = read_everyone(db, accounts)
         at = np.flatnonzero(hashes == asked)
@@ -139,7 +147,7 @@ def _record(
 ) -> Person:
     cohorts, members = accounts.cohorts, accounts.cohorts.members
     at = cohorts.positions(np.array([cohort]))
-    level, allowed, spent = (column[at] for column in (cohorts.level, cohorts.allowed, cohorts.spent))
+    _, level, allowed, spent, _, renewed = (column[at] for column in cohorts.columns)
     own = members.cohort == cohort
     by_table = dict(zip(members.table[own].tolist(), members.level[own].tolist(), strict=True))
     memberships = [
@@ -158,6 +166,8 @@ def _record(
         int(spent[0]),
         int(remaining_of(level, allowed, spent)[0]),
         releases,
+        int(renewed[0]),
+        agreed_renewal(accounts),
     )
 
 

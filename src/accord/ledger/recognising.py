@@ -8,6 +8,7 @@ from accord.errors import LedgerError, did_you_mean
 from accord.ledger.accounts import Accounts, CohortsOfTable, TableRow, checked_accounts, read_everyone
 from accord.ledger.books import Books
 from accord.ledger.cohorts import Changes, assign, changes
+from accord.ledger.renewing import seen_now
 from accord.ledger.store import Session
 from accord.people.identity import Registrable
 
@@ -22,7 +23,7 @@ def recognised(books: Books, table: Registrable) -> tuple[TableRow, CohortsOfTab
     with books.reading() as db:
         accounts = checked_accounts(db)
         registered = registered_table(books, db, accounts, table, fingerprint)
-    return registered, accounts.cohorts_of(registered.id)
+    return registered, seen_now(accounts).cohorts_of(registered.id)
 
 
 def registered_table(

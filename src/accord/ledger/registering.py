@@ -33,6 +33,7 @@ from accord.ledger.policies import (
 )
 from accord.ledger.recognising import recognised
 from accord.ledger.refusing import counting
+from accord.ledger.renewing import up_to_date
 from accord.ledger.requiring import refuse_unsigned, refuse_unsigned_early
 from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
@@ -99,7 +100,7 @@ def _register(books: Books, table: Registrable, name: str, agreement: Agreement)
     hashes, levels = _people(table, books.secret)
     fingerprint = fingerprint_of(hashes, levels)
     with books.writing() as db:
-        before = checked_accounts(db)
+        before = up_to_date(books, db)
         refuse_unsigned(before.meta, agreement.signature)
         agree_on_neighbors(db, before, table.neighbors)
         last = {row.name: row for row in before.tables}.get(name)

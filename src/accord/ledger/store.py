@@ -43,6 +43,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE accord_refused (tab TEXT NOT NULL, actor TEXT NOT NULL, reason TEXT NOT NULL, "
         "first TEXT NOT NULL, last TEXT NOT NULL, times BIGINT NOT NULL, PRIMARY KEY (tab, actor, reason))",
     ),
+    (
+        # in which entry the newest answer to a question stands: a plan for a version of a table
+        "CREATE TABLE accord_answer (plan TEXT NOT NULL, tab BIGINT NOT NULL, version BIGINT NOT NULL, "
+        "entry BIGINT NOT NULL, PRIMARY KEY (plan, tab))",
+        # what of `spent` counts no more, because budgets were renewed
+        "ALTER TABLE accord_cohort ADD COLUMN renewed BIGINT NOT NULL DEFAULT 0",
+    ),
 )
 """The n-th brings a ledger from version n − 1 to n. A migration that has been released is never changed."""
 

@@ -63,6 +63,7 @@ COLUMNS: dict[str, dict[str, Whole | Text | Int64Bytes]] = {
         "allowed": Whole(),
         "spent": Whole(),
         "people": Whole(),
+        "renewed": Whole(),
     },
     "accord_member": {"tab": _NUMBER, "cohort": _NUMBER, "level": Whole()},
     "accord_people": {"chunk": Whole(), "hashes": Int64Bytes(), "cohorts": Int64Bytes()},
@@ -75,6 +76,7 @@ COLUMNS: dict[str, dict[str, Whole | Text | Int64Bytes]] = {
         "hash": _HASH,
         "seal": _HASH,
     },
+    "accord_answer": {"plan": _HASH, "tab": _NUMBER, "version": _NUMBER, "entry": _NUMBER},
     "accord_refused": {
         "tab": _ANY,
         "actor": _ANY,

@@ -13,7 +13,7 @@ from accord.budget import IntArray
 from accord.errors import LedgerError
 from accord.ledger.accounts import are_stored, blocks_digest, checked_accounts, read_everyone
 from accord.ledger.books import Books
-from accord.ledger.chain import REQUIRED, Entry, Replay
+from accord.ledger.chain import Entry, Replay
 from accord.ledger.key import Key
 from accord.ledger.store import Session
 from accord.ledger.validation import select_sql
@@ -85,8 +85,10 @@ def examine(
         problems.append("the registered tables are not what follows from the entries")
     if replay.tables and blocks_digest(row[1:] for row in rows("accord_people", "chunk")) != replay.digest:
         problems.append("who is in which cohort is not what was registered")
-    if replay.entries and meta.get(REQUIRED, "") != replay.required:
-        problems.append("what has to be said with everything that is asked is not what was booked")
+    if replay.entries and {name: meta.get(name, "") for name in replay.policy} != replay.policy:
+        problems.append("what has to be said, or how budgets are renewed, is not what was booked")
+    if {tuple(row[:2]): tuple(row[2:]) for row in rows("accord_answer", "plan, tab")} != replay.answers:
+        problems.append("which questions have been answered is not what follows from the entries")
     if replay.tables and (meta.get("key"), meta.get("neighbors")) != replay.meta:
         problems.append("the check of the key, or the notion of neighbors, is not what was registered")
     if not problems:  # so that nothing that is refused elsewhere is called whole here

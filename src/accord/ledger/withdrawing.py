@@ -17,7 +17,6 @@ from accord.budget import IntArray, distinct
 from accord.errors import LedgerError
 from accord.ledger.accounts import (
     Accounts,
-    checked_accounts,
     confirm_stored,
     read_everyone,
     write_cohorts,
@@ -26,6 +25,7 @@ from accord.ledger.accounts import (
 from accord.ledger.books import Books
 from accord.ledger.chain import list_text
 from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, assign, union
+from accord.ledger.renewing import up_to_date
 from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import Signature
 from accord.ledger.store import Session
@@ -59,7 +59,7 @@ def withdraw(books: Books, ids: Sequence[Any], signature: Signature) -> Withdraw
     """Leave nothing to people, anywhere: see `Ledger.withdraw`."""
     asked = _hashes(books, ids)
     with books.writing() as db:
-        before = checked_accounts(db)
+        before = up_to_date(books, db)
         refuse_unsigned(before.meta, signature)
         hashes, cohort_of = _known(books, db, before, asked)
         withdrawn = hashes[_have_withdrawn(before.cohorts, cohort_of)]
@@ -77,7 +77,7 @@ def readmit(books: Books, ids: Sequence[Any], signature: Signature) -> Withdrawa
     signature.refuse_incomplete("a readmission")
     asked = _hashes(books, ids)
     with books.writing() as db:
-        before = checked_accounts(db)
+        before = up_to_date(books, db)
         hashes, cohort_of = _known(books, db, before, asked)
         withdrawn = hashes[_have_withdrawn(before.cohorts, cohort_of)]
         others = int(np.setdiff1d(asked, withdrawn).size)

@@ -161,6 +161,8 @@ class Table:
         if isinstance(known, Grouped) and known.part.public and remaining is None:
             return self._plan_groups(known, mechanism, share, t).asked_as(query)
         spec = self.spec() if remaining is None else remaining.remaining(self)
+        if remaining is not None and (renewal := remaining.renewal) is not None:
+            notes = (*notes, f"what is left is until {renewal.next}: {renewal}")
         plan = planning.plan(spec, known, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
         return plan if known is query else plan.asked_as(query)
 
@@ -173,6 +175,7 @@ class Table:
         t: float | str | None = None,
         report_missing: float | None = None,
         ledger: Ledger | None = None,
+        fresh: bool = False,
         actor: str | None = None,
         purpose: str | None = None,
     ) -> Release[A]:
@@ -186,7 +189,9 @@ class Table:
             report_missing: the part of the charge that is spent on how many people have no readable value:
                 0.05 is a twentieth. Then there are two answers, as of a workload, and a receipt for each.
             ledger: where everyone's budget is kept; the release is charged there before anything is read.
-                Left out: the one of the table's description, if it has one.
+                Left out: the one of the table's description, if it has one. The same plan for the same people
+                and levels is not drawn again: its booked answer is given out, free of charge.
+            fresh: draw anew, and charge again, also if it was asked before: where values have changed since.
             actor: who asks. It is booked in the ledger.
             purpose: why. It is booked in the ledger.
 
@@ -202,7 +207,9 @@ class Table:
         if report_missing is not None:
             query = reporting_missing(query, report_missing)
         self.check(query.query if isinstance(query, Plan) else query)
-        return release(self, query, mechanism, share, t=t, ledger=ledger, actor=actor, purpose=purpose)
+        return release(
+            self, query, mechanism, share, t=t, ledger=ledger, fresh=fresh, actor=actor, purpose=purpose
+        )
 
     def own_ledger(self) -> Ledger | None:
         """The ledger of its description; None: it has none."""

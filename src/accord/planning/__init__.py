@@ -1,8 +1,9 @@
 """Planning: from the Spec and the Query alone to a decision.
 
-    choose.py    calibrate, predict, choose: `plan`
-    plan.py      Plan: what was decided for one question or several, and what else there was
-    workload.py  several questions within one budget
+    choose.py       calibrate, predict, choose: `plan`
+    plan.py         Plan: what was decided for one question or several, and what else there was
+    fingerprint.py  whether two plans are the same
+    workload.py     several questions within one budget
 
 Public groups have a Spec and a plan each: nobody is in two of them, so that everyone is charged for their own
 group only (parallel composition, which holds under replace because who is where does not change).
@@ -10,7 +11,7 @@ group only (parallel composition, which holds under replace because who is where
 
 from typing import TypeAlias
 
-from accord.planning.choice import NO_DATA, Candidate, Choice
+from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
 from accord.planning.choose import (
     NAMED,
     PRIVATE_PEOPLE,
@@ -38,6 +39,7 @@ __all__ = [
     "GroupedPlan",
     "Plan",
     "WorkloadPlan",
+    "by_level",
     "midpoint_error",
     "plan",
     "plan_within",

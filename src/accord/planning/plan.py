@@ -20,6 +20,7 @@ from accord.mechanisms import named
 from accord.mechanisms.prediction import Prediction
 from accord.mechanisms.record import Calibration, Method
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
+from accord.planning.fingerprint import fingerprint
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
@@ -307,6 +308,14 @@ class Plan(Generic[A]):
     def spent(self) -> IntArray:
         """What all questions together charge each level, in millionths."""
         return self.cost
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The same for the same question about the same levels, answered by the same mechanism; else another.
+
+        None: somebody's own algorithm answers, which nothing tells from another of its name.
+        """
+        return fingerprint(self)
 
     def describe(self) -> dict[str, Any]:
         """The plan as plain data, for `--json`."""

@@ -28,6 +28,18 @@ def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tup
     Returns:
         Of private groups, a row for each, and what was released for each.
     """
+    if not plan.reads_data:
+        return finished(plan, ())
+    released, method = [], plan.method
+    for summary in summaries or ():
+        if not (summary.people is plan.spec.people or np.array_equal(summary.people, plan.spec.people)):
+            raise SourceError(TABLE_CHANGED)
+        released.append(tuple(method.answer(summary, plan.calibration, plan.target, noise)))
+    return finished(plan, released)
+
+
+def finished(plan: Plan, released: Sequence[tuple[Fraction, ...]]) -> tuple[Answer, tuple[Any, ...]]:
+    """The answer that a plan makes of what its mechanism released: for each private group, or once."""
     query, target, people = plan.query, plan.target, plan.spec.total
     if plan.mechanism == "public":
         return float(people), ()
@@ -35,11 +47,6 @@ def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tup
     if plan.mechanism == "midpoint":
         middle = target.middle(people)
         return ([_row(plan, key, middle, ()) for key in keys] if keys else middle), ()
-    released, method = [], plan.method
-    for summary in summaries or ():
-        if not (summary.people is plan.spec.people or np.array_equal(summary.people, plan.spec.people)):
-            raise SourceError(TABLE_CHANGED)
-        released.append(tuple(method.answer(summary, plan.calibration, target, noise)))
     if not keys:
         (only,) = released
         return target.finish(only, people), only

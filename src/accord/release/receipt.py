@@ -16,7 +16,7 @@ import numpy as np
 import accord
 from accord.budget import IntArray, amount_text, level_text
 from accord.planning import Plan
-from accord.release.result import Booked, Release
+from accord.release.result import Release
 from accord.spec import Spec
 from accord.statistics import Algorithm, Coefficients
 from accord.statistics.query import number_text
@@ -97,9 +97,10 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         "accord": accord.__version__,
         "time": release.time.isoformat(),
         **_decision(release.plan),
+        "charges": _charges(release.plan.spec, release.cost),
         "rmse": _or_null(release.rmse),
         "rmse_here": _or_null(release.rmse_here),
-        **_booked(release.booked),
+        **_booked(release),
         "value": plain_data(release.value),
         "interval": interval,
     }
@@ -137,6 +138,7 @@ def accounts_document(accounts: list[Account]) -> dict[str, Any]:
                 "people": a.people,
                 "spent": [amount_text(x) for x in a.spent],
                 "left": [amount_text(x) for x in a.left],
+                **({"renewed": [amount_text(x) for x in a.renewed]} if a.renewed[1] else {}),
             }
             for a in accounts
         ],
@@ -161,7 +163,8 @@ def _workload_receipt(release: Release) -> dict[str, Any]:
         "schema": SCHEMA,
         "accord": accord.__version__,
         **_together(release.plan),
-        **_booked(release.booked),
+        "charges": _charges(release.plan.spec, release.cost),
+        **_booked(release),
         "receipts": [release_document(part) for part in release.parts],
     }
 
@@ -178,8 +181,10 @@ def _together(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _booked(booked: Booked | None) -> dict[str, Any]:
-    return {} if booked is None else {"ledger": {"entry": booked.entry, "hash": booked.hash}}
+def _booked(release: Release) -> dict[str, Any]:
+    """Where it stands in a ledger; and if it was given out again, where that does."""
+    where = {"ledger": release.booked, "repeated": release.repeated}
+    return {name: vars(entry) for name, entry in where.items() if entry is not None}
 
 
 def _decision(plan: Plan) -> dict[str, Any]:

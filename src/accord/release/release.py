@@ -22,13 +22,14 @@ from accord.people.spending import Charged, Unbooked
 from accord.people.summary import Summary
 from accord.planning import Plan, refuse_arguments
 from accord.release.answer import answer, run_algorithm
+from accord.release.repeated import released_data, repeated
 from accord.release.result import Booked, Release
 from accord.statistics import Algorithm, Grouped, Query, Workload, target_and_moves
 from accord.statistics.query import A
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
-    from accord.ledger.charging import Reservation
+    from accord.ledger.charging import Answered, Reservation
     from accord.ledger.signing import Signature
     from accord.people.identity import Remaining
     from accord.people.reader import Reader, TableReader
@@ -50,12 +51,14 @@ def release(
     *,
     t: float | str | None = None,
     ledger: Ledger | None = None,
+    fresh: bool = False,
     actor: str | None = None,
     purpose: str | None = None,
 ) -> Release[A]:
     """Answer a query or a workload, or carry out a plan: reserve, read, add noise, commit.
 
-    A table whose description names a ledger is booked there, whoever asks.
+    A table whose description names a ledger is booked there, whoever asks. What was asked before of the same
+    version of a table is not drawn again, unless `fresh`.
     """
     ledger = table.own_ledger() if ledger is None else ledger
     signature = signed(ledger, actor, purpose)
@@ -68,6 +71,8 @@ def release(
         unbooked = _remember(table, groups)
         _LOG.debug("reading %s", _columns_read(plan))
         answers = _answers_without_ledger(table, plan, groups, read)
+    elif not fresh and (booked := repeated(ledger, groups, signature)) is not None:
+        unbooked, answers = None, booked
     else:
         unbooked = None
         reservations = _reserve(ledger, table, plan, groups, signature)
@@ -75,11 +80,13 @@ def release(
             entries = ", ".join(str(reservation.entry) for reservation in reservations.values())
             _LOG.debug("charged as entry %s; reading %s", entries, _columns_read(plan))
             answers = _read_and_add_noise(ledger, groups, reservations)
-            receipts = {key: [part.receipt() for part in each.parts] for key, each in answers.items()}
-        answers = _commit(ledger, reservations, answers, receipts)
+            answered = {key: _answered(each) for key, each in answers.items()}
+        answers = _commit(ledger, reservations, answers, answered)
     _log_release(plan, answers, ledger is not None)
     if plan.is_grouped:
-        return Release(plan, by_part={key: answers.get(key) for key in plan.plans}, unbooked=unbooked)
+        given = next(iter(answers.values())).repeated
+        by_part = {key: answers.get(key) for key in plan.plans}
+        return Release(plan, by_part=by_part, repeated=given, unbooked=unbooked)
     return answers[None] if unbooked is None else replace(answers[None], unbooked=unbooked)
 
 
@@ -357,17 +364,24 @@ def _read_groups(reader: TableReader, plan: Plan, groups: Groups) -> dict[Any, l
 # ---- commit ----------------------------------------------------------------------------------------------
 
 
+def _answered(release: Release) -> Answered:
+    """What is booked of answers: their receipts, and what they can be made from again."""
+    from accord.ledger.charging import Answered
+
+    return Answered([part.receipt() for part in release.parts], released_data(release))
+
+
 def _commit(
     ledger: Ledger,
     reservations: Mapping[Any, Reservation],
     answers: Mapping[Any, Release],
-    receipts: Mapping[Any, list[dict[str, Any]]],
+    answered: Mapping[Any, Answered],
 ) -> dict[Any, Release]:
     """Book every answer with its receipts: none leaves that the ledger does not have."""
     from accord.ledger import charging
 
     try:
-        done = [(reservation, receipts[key]) for key, reservation in reservations.items()]
+        done = [(reservation, answered[key]) for key, reservation in reservations.items()]
         entries = charging.settle_all(ledger.books, done)
     except LedgerError as fault:
         raise LedgerError(f"{fault} {_CHARGED}") from None
@@ -386,7 +400,10 @@ def _log_release(plan: Plan, answers: Mapping[Any, Release], is_booked: bool) ->
     """What was released and what it cost, by public things alone."""
     if not _LOG.isEnabledFor(logging.INFO):
         return
-    charges = "each group by its own plan" if plan.is_grouped else charges_text(plan.spec.micro, plan.cost)
     entries = [str(release.booked.entry) for release in answers.values() if release.booked is not None]
+    if any(release.repeated is not None for release in answers.values()):
+        _LOG.info("given out again: %r, booked as entry %s", plan, ", ".join(entries))
+        return
+    charges = "each group by its own plan" if plan.is_grouped else charges_text(plan.spec.micro, plan.cost)
     where = f"booked as entry {', '.join(entries)}" if is_booked else "booked nowhere"
     _LOG.info("released %r, charges %s, %s", plan, charges, where)

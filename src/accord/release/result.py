@@ -10,9 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, cast
 
+import numpy as np
+
+from accord.budget import IntArray
 from accord.errors import QueryError
 from accord.people.spending import Unbooked
-from accord.planning import Plan, midpoint_error
+from accord.planning import Plan, by_level, midpoint_error
 from accord.statistics import Algorithm, Answer, Grouped
 from accord.statistics.query import A
 from accord.statistics.target import Products, Quantiles, Ranks
@@ -38,6 +41,8 @@ class Release(Generic[A]):
     """What the mechanism released, before it became the answer; of private groups, a tuple for each."""
     booked: Booked | None = None
     """Where it stands in the ledger, if there is one."""
+    repeated: Booked | None = None
+    """Where it is booked that this answer was given out again, free of charge; None: it was drawn anew."""
     by_part: Mapping[Any, Release | None] = field(default_factory=dict)
     """Of several questions or public groups, the release of each, as in `plan.plans`."""
     unbooked: Unbooked | None = field(default=None, compare=False)
@@ -130,8 +135,19 @@ class Release(Generic[A]):
 
     @property
     def charges(self) -> Mapping[Any, Any]:
-        """{level: charge}: what it cost a person of each level; of public groups, {key: {level: charge}}."""
-        return self.plan.charges
+        """{level: charge}: what it cost a person of each level; of public groups, {key: {level: charge}}.
+
+        An answer that was given out again costs nothing; what it had cost is in `plan.charges`.
+        """
+        if self.plan.is_grouped:
+            each = {key: part.charges for key, part in self.by_part.items() if part is not None}
+            return MappingProxyType(each)
+        return by_level(self.plan.spec, self.cost)
+
+    @property
+    def cost(self) -> IntArray:
+        """The same in millionths, by level; not of public groups, which have levels of their own."""
+        return self.plan.cost if self.repeated is None else np.zeros_like(self.plan.cost)
 
     def interval(self, confidence: float = 0.95) -> Any:
         """Where the answer about these people lies, with this confidence, as far as noise and chance go.

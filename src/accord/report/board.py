@@ -40,6 +40,7 @@ def board(ledger: Ledger, table: str, about: str = "") -> dict[str, Any]:
     events = ledger.history(table=table, kind="all")
     registered = [event for event in events if event["kind"] == "register"]
     people = {kind: sum(e["people"] for e in events if e["kind"] == kind) for kind in ("withdraw", "readmit")}
+    renewal = ledger.renewal
     return {
         "schema": 1,
         "table": table,
@@ -52,6 +53,7 @@ def board(ledger: Ledger, table: str, about: str = "") -> dict[str, Any]:
         "lowered": sum(event["lowered"] for event in registered),
         "raised": sum(event["raised"] for event in registered),
         "withdrawn": people["withdraw"] - people["readmit"],
+        **({} if renewal is None else {"every": renewal.every, "renewal": str(renewal)}),
     }
 
 
@@ -111,12 +113,9 @@ def board_view(found: dict[str, Any]) -> RenderableType:
 
 
 def _chosen(found: dict[str, Any]) -> RenderableType:
-    table = text_table(
-        "choice",
-        ">people",
-        "what was promised",
-        title="Who chose what, and what it promises for all releases together",
-    )
+    span = f" of a {found['every']}" if "every" in found else ""
+    title = f"Who chose what, and what it promises for all releases{span} together"
+    table = text_table("choice", ">people", "what was promised", title=title)
     for level in found["levels"]:
         add_row(table, _name(level), f"{level['people']:,}", level["meaning"])
     return table
@@ -172,7 +171,8 @@ def _changes(found: dict[str, Any]) -> list[str]:
         "chose a stricter level since they are registered": found["lowered"],
         "were given a laxer level, which somebody signed": found["raised"],
     }
-    return [f"{people:,} people {what}." for what, people in counts.items() if people]
+    changes = [f"{people:,} people {what}." for what, people in counts.items() if people]
+    return [*changes, *([f"{found['renewal']}."] if "renewal" in found else [])]
 
 
 def _name(level: dict[str, Any]) -> str:

@@ -73,7 +73,9 @@ def ledger_html(ledger: Ledger) -> str:
         if 0 < a.level < inf
     ]
     picture = svg.bars("Part of the level that is spent: bar, the most; stroke, the least", marks, full=1.0)
-    return article(Group(Text(f"Ledger {ledger.label}", "bold"), accounts_view(accounts)), picture)
+    return article(
+        Group(Text(f"Ledger {ledger.label}", "bold"), accounts_view(accounts, ledger.renewal)), picture
+    )
 
 
 def table_html(table: Table) -> str:

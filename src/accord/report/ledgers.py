@@ -14,6 +14,7 @@ from accord.spec import Spec
 
 if TYPE_CHECKING:
     from accord.ledger.history import Account
+    from accord.ledger.renewal import Renewal
     from accord.ledger.verifying import Verdict
 
 _MOST_LINES = 4 * MOST_ROWS
@@ -33,8 +34,8 @@ def init_view(label: str, entries: int) -> RenderableType:
     return Text(f"made the ledger {label}. Register a table next: 'accord ledger register'.")
 
 
-def remaining_view(remaining: Spec, affordable: int | None) -> RenderableType:
-    """What is left to everyone, and how many times a plan could still be released."""
+def remaining_view(remaining: Spec, affordable: int | None, renewal: Renewal | None = None) -> RenderableType:
+    """What is left to everyone, and how many times a plan could still be released; until when."""
     table = text_table(">left", ">people")
     levels = zip(remaining.micro.tolist(), remaining.counts, strict=True)
     rows = [(level_text(level), people) for level, people in levels]
@@ -53,11 +54,16 @@ def remaining_view(remaining: Spec, affordable: int | None) -> RenderableType:
         times = "As it is, it can be released once."
     else:
         times = f"As it is, it can be released {affordable:,} times."
-    return Group(Text("Left in the ledger", "bold"), table, Text(times, "bold"))
+    return Group(Text("Left in the ledger", "bold"), table, Text(times, "bold"), *_about_renewal(renewal))
 
 
-def accounts_view(accounts: list[Account]) -> RenderableType:
-    """Budgets by table and level, with bars."""
+def _about_renewal(renewal: Renewal | None) -> list[Text]:
+    """How budgets are renewed, and what that means, if they are."""
+    return [] if renewal is None else [Text(f"{renewal}.")]
+
+
+def accounts_view(accounts: list[Account], renewal: Renewal | None = None) -> RenderableType:
+    """Budgets by table and level, with bars; and whether they are renewed."""
     if not accounts:
         return Text("No table is registered yet: 'accord ledger register'.")
     table = text_table(
@@ -68,7 +74,10 @@ def accounts_view(accounts: list[Account]) -> RenderableType:
         add_row(table, a.table, a.tier or "", level, people, _range(a.spent), _range(a.left), _bar(a))
     if len(accounts) > _MOST_LINES:
         add_row(table, f"… {len(accounts) - _MOST_LINES:,} more levels", "", "", "", "", "", "")
-    return Group(table, Text("of people of one level the least and the most; the bar is for the most", "dim"))
+    note = "of people of one level the least and the most; the bar is for the most"
+    if any(a.renewed[1] for a in accounts):
+        note += "; what was spent before budgets were renewed is not in it"
+    return Group(table, Text(note, "dim"), *_about_renewal(renewal))
 
 
 def _bar(account: Account) -> str:
@@ -127,6 +136,12 @@ def _event_text(event: dict[str, Any]) -> str:
             return f"{event['people']:,} people"
         case "policy":
             return f"requires {' and '.join(event['require']) or 'nothing'}"
+        case "renewal":
+            return f"budgets are renewed: {event['renewal'] or 'never'}"
+        case "renew":
+            return f"budgets were renewed: {event['renewal']}"
+        case "repeat":
+            return f"given out again: {', '.join(event['queries'])}"
         case "refused":
             return f"{event['times']:,} times: {_REASONS.get(event['reason'], '')}"
         case "person":

@@ -55,9 +55,14 @@ def _budget(person: Person) -> list[str]:
         spent = "Nothing was spent." if person.spent == 0 else "Read without noise, because they were public."
         return [counts, spent]
     meaning = odds.charge_in_words(person.spent, person.spent, None, "spent {}").partition(": ")[2]
+    renewed = ""
+    if person.renewed:
+        renewed = f" in all, of which {level_text(person.renewed)} counts no more,"
+    if person.renewal is not None:
+        counts = f"{counts} But {person.renewal}."
     return [
         counts,
-        f"Spent {level_text(person.spent)}, left {level_text(person.left)}.",
+        f"Spent {level_text(person.spent)}{renewed or ','} left {level_text(person.left)}.",
         f"What that means: from all releases together, {meaning}.",
     ]
 

@@ -49,6 +49,22 @@ def release_view(release: Release) -> RenderableType:
     return view if release.unbooked is None else Group(view, "", Text(unbooked_text(release)))
 
 
+def repeated_text(release: Release) -> str:
+    """That an answer was given out again, in sentences."""
+    time, given = release.parts[0].time, release.repeated
+    assert time is not None and given is not None
+    return (
+        f"Asked before: this is the answer of {time:%Y-%m-%d %H:%M} UTC, given out again as entry "
+        f"{given.entry:,}. Nobody is charged. Values that have changed since are not in it: fresh=True (on "
+        "the command line --fresh) draws anew."
+    )
+
+
+def _charges_of(release: Release) -> RenderableType:
+    """What a release cost whom."""
+    return charges_view(release.plan) if release.repeated is None else Text(repeated_text(release))
+
+
 def unbooked_text(release: Release) -> str:
     """What the releases of a table without a ledger have charged everyone, in a sentence."""
     unbooked, spec = release.unbooked, release.plan.spec
@@ -76,14 +92,14 @@ def _answer_and_charges(release: Release) -> RenderableType:
             others = [
                 _missing_text(release.parts[1], plan.queries[0]),
                 Text("Both together:"),
-                charges_view(plan),
+                _charges_of(release),
             ]
         return Group(first, *(view for other in others for view in ("", other)))
     if plan.is_grouped:
         return _public_groups_view(release)
     heading = Text.assemble((plan.heading, "bold"), f"{of_all(plan)} by {plan.mechanism}")
     head = Group(*rows_view(plan), heading)
-    charges, assumptions = charges_view(plan), assumptions_view(plan)
+    charges, assumptions = _charges_of(release), assumptions_view(plan)
     if isinstance(plan.query, Algorithm):
         return Group(head, Text(f"  {plain_data(value)}", "bold green"), "", charges, "", *assumptions)
     answer = _answer_views(release, release.interval(0.95), release.interval_in_values(0.95))
@@ -199,6 +215,8 @@ def _public_groups_view(release: Release) -> RenderableType:
     views: list[RenderableType] = [Text(query.label, "bold")]
     intervals = release.interval(0.95), release.interval_in_values(0.95)
     views.append(_groups_table(query.part.by, release.value, *intervals, query.unit))
+    if release.repeated is not None:
+        return Group(*views, "", Text(repeated_text(release)))
     answered = [(key, part) for key, part in release.releases.items() if part is not None]
     for group in shortened(answered, MOST_GROUPS):
         if group is None:
