@@ -90,6 +90,6 @@ class Renewal:
         decade = MICRO + 10 * PERIODS[self.every] * self.amount
         return (
             f"budgets are renewed every {self.every}, next on {self.next}: {part} of everyone's level comes "
-            f"back. So a level is not for life: within ten years somebody may lose up to {level_text(decade)} "
-            "times their level"
+            "back. So a level is not for life: within ten years somebody may lose up to "
+            f"{level_text(decade)} times their level"
         )

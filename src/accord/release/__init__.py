@@ -1,15 +1,18 @@
 """Release: from a plan to a noisy answer.
 
-release.py  reserve, read, noise, commit, in this order
-answer.py   the one seam for noise
-result.py   Release: the answer, its error, its interval
-tidy.py     the answer as rows, for data frames and figures
-receipt.py  plans, releases and accounts as plain data
+deciding.py  what is asked becomes a plan, or is refused
+release.py   reserve, read, noise, commit, in this order
+answer.py    the one seam for noise
+repeated.py  the booked answer to a question that was asked before
+result.py    Release: the answer, its error, its interval
+tidy.py      the answer as rows, for data frames and figures
+receipt.py   plans, releases and accounts as plain data
 """
 
 from typing import TypeAlias
 
-from accord.release.release import release, signed
+from accord.release.deciding import signed
+from accord.release.release import release
 from accord.release.result import Booked, Release
 
 WorkloadRelease: TypeAlias = Release

@@ -10,21 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any
 
-from accord import mechanisms, relation
 from accord.budget import charges_text
-from accord.errors import AccordError, LedgerError, PlanError, PrivacyWarning, QueryError, SourceError, warn
+from accord.errors import AccordError, LedgerError, PrivacyWarning, warn
 from accord.mechanisms.sample import SampleCalibration
 from accord.noise import SECURE, Noise
 from accord.people.public_groups import PublicGroups
 from accord.people.spending import Charged, Unbooked
 from accord.people.summary import Summary
-from accord.planning import Plan, refuse_arguments
+from accord.planning import Plan
 from accord.release.answer import answer, run_algorithm
+from accord.release.deciding import decided, groups_of, refuse_keeping_rows, refuse_other_people, signed
 from accord.release.repeated import released_data, repeated
 from accord.release.result import Booked, Release
-from accord.statistics import Algorithm, Grouped, Query, Workload, target_and_moves
+from accord.statistics import Algorithm, Grouped, Query, Workload
 from accord.statistics.query import A
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from accord.people.identity import Remaining
     from accord.people.reader import Reader, TableReader
     from accord.people.table import Table
-
-    Groups: TypeAlias = Mapping[Any, tuple[Table, Plan]]
+    from accord.release.deciding import Groups
 
 _LOG = logging.getLogger("accord")
 _CHARGED = (
@@ -62,10 +61,10 @@ def release(
     """
     ledger = table.own_ledger() if ledger is None else ledger
     signature = signed(ledger, actor, purpose)
-    plan, read = _decided(table, asked, mechanism, share, t, ledger)
-    groups = _groups(table, plan)
+    plan, read = decided(table, asked, mechanism, share, t, ledger)
+    groups = groups_of(table, plan)
     for people, part in groups.values():
-        _refuse_other_people(part, people, ledger is not None)
+        refuse_other_people(part, people, ledger is not None)
         refuse_keeping_rows(people.reader, part)
     if ledger is None:
         unbooked = _remember(table, groups)
@@ -88,137 +87,6 @@ def release(
         by_part = {key: answers.get(key) for key in plan.plans}
         return Release(plan, by_part=by_part, repeated=given, unbooked=unbooked)
     return answers[None] if unbooked is None else replace(answers[None], unbooked=unbooked)
-
-
-# ---- decide: what is asked becomes a plan, and what cannot be released is refused ------------------------
-
-
-def _refuse_ledger(ledger: object) -> None:
-    """Refuse what is not one, such as the name of its file."""
-    from accord.ledger import Ledger
-
-    if not isinstance(ledger, Ledger | None):
-        raise LedgerError(
-            f"ledger= is a {type(ledger).__name__}. Open one: ledger=accord.Ledger('accord.db')."
-        )
-
-
-def signed(ledger: Ledger | None, actor: str | None, purpose: str | None) -> Signature:
-    """Who asks, and why, if that is what the ledger wants to be told; before anything is read."""
-    from accord.ledger.refusing import counting
-    from accord.ledger.requiring import refuse_unsigned_early
-    from accord.ledger.signing import UNSIGNED, Signature
-
-    _refuse_ledger(ledger)
-    signature = Signature(actor, purpose)
-    if ledger is not None:
-        with counting(ledger.books, signature):
-            refuse_unsigned_early(ledger.books, signature)
-    elif signature != UNSIGNED:
-        raise LedgerError("actor= and purpose= are booked in a ledger. Give ledger=, or leave them out.")
-    return signature
-
-
-def _decided(
-    table: Table,
-    asked: Query | Workload | Plan,
-    mechanism: str,
-    share: float | None,
-    t: float | str | None,
-    ledger: Ledger | None,
-) -> tuple[Plan, list[Summary] | None]:
-    """The plan; and what was read together with the levels, if these were not known and the plan can use it.
-
-    Raises:
-        PlanError, QueryError: what is asked cannot be released so.
-    """
-    if isinstance(asked, Plan):
-        if (mechanism, share, t) != ("auto", None, None):
-            raise PlanError(
-                "a plan has its mechanism and share already. Release it as it is, or give the query instead."
-            )
-        return (asked if asked.is_grouped else _named_as_here(asked, table, ledger is not None)), None
-    if not isinstance(asked, Query | Workload):
-        raise QueryError(
-            f"a release answers a query or a plan, not {type(asked).__name__}. "
-            "Make one with accord.mean or its siblings; several together are accord.workload([…])."
-        )
-    if share is None and ledger is not None:
-        raise PlanError(
-            "with a ledger, say how much of everyone's level this may spend: share=0.1 is a tenth. "
-            "Levels are for life, not for one question."
-        )
-    fraction = 1.0 if share is None else share
-    refuse_arguments(asked, mechanism, fraction, t, table.neighbors)
-    read = None
-    if ledger is None and not table.reader.has_levels and _needs_sums_only(asked, mechanism, table.neighbors):
-        read = [
-            table.reader.summary(table.knowing(asked))
-        ]  # levels and values from one scan; the plan sees the levels
-    plan = table.plan(asked, mechanism, fraction, t=t)
-    if read and (not plan.reads_data or plan.method.needs_cells or plan.method.keeps_rows):
-        read = None
-    return plan, read
-
-
-def _needs_sums_only(asked: Query | Workload, mechanism: str, neighbors: str) -> TypeGuard[Query]:
-    """Whether sums by level are all that a mechanism needs for a question about everyone.
-
-    For `auto`, whether they are all that most need.
-    """
-    if isinstance(asked, Workload | Grouped | Algorithm):
-        return False
-    if mechanism == "auto":
-        return True
-    method = mechanisms.named(mechanism).method(target_and_moves(asked, relation.named(neighbors))[0])
-    return not (method.keeps_rows or method.needs_cells)
-
-
-def _named_as_here(plan: Plan, table: Table, has_ledger: bool) -> Plan:
-    """A plan under the table's names of tiers, with what must be taken for granted of the table."""
-    if plan.neighbors != table.neighbors:
-        return plan  # which is refused
-    spec = table.spec()
-    if plan.spec == spec:
-        if plan.spec.tiers == spec.tiers:
-            return plan
-        plans = {key: None if part is None else replace(part, spec=spec) for key, part in plan.plans.items()}
-        return replace(plan, spec=spec, plans=plans)
-    if has_ledger and plan.choice is not None:
-        return replace(plan, notes=tuple(dict.fromkeys((*plan.notes, *table.check(plan.query)))))
-    return plan
-
-
-def _groups(table: Table, plan: Plan) -> Groups:
-    """Whom a plan is about, and what for: everyone, or those of each public group in which somebody is."""
-    if not plan.is_grouped:
-        return {None: (table, plan)}
-    assert isinstance(plan.query, Grouped)
-    tables = table.groups(plan.query.part)
-    return {key: (tables[key], part) for key, part in plan.plans.items() if part is not None}
-
-
-def _refuse_other_people(plan: Plan, table: Table, has_ledger: bool) -> None:
-    """Refuse a plan for other levels; with a ledger it may be for what is left, which the ledger checks."""
-    if plan.neighbors != table.neighbors:
-        raise PlanError(
-            f"the plan is for neighbors={plan.neighbors!r}, the table for {table.neighbors!r}. "
-            "Plan again with table.plan(query)."
-        )
-    if plan.spec != table.spec() and not has_ledger:
-        raise PlanError(
-            "the plan was made for other levels or other numbers of people than this table has. "
-            "Plan again with table.plan(query) (or give the ledger from whose remaining(table) it was made)."
-        )
-
-
-def refuse_keeping_rows(reader: Reader, plan: Plan) -> None:
-    """Refuse a plan that keeps rows at random where an engine cannot."""
-    if plan.keeps_rows and not reader.lends:
-        raise SourceError(
-            "this table is read where it lies, where rows cannot be kept or left out one by one. "
-            "Write it to a Parquet file or an Arrow table and open that, or choose another mechanism."
-        )
 
 
 # ---- without a ledger: remember ------------------------------------------------------------------------

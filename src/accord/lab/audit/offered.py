@@ -37,7 +37,7 @@ from accord.lab.audit.examples import (
     released,
 )
 from accord.planning import Plan, refusals
-from accord.release.release import refuse_keeping_rows
+from accord.release.deciding import refuse_keeping_rows
 from accord.spec import Spec
 from accord.statistics import Algorithm, Workload
 
