@@ -243,7 +243,7 @@ def test_in_postgresql(postgres_url):
         opened(pa.table(data), f"{postgres_url}&table=consent", tiers={k: v for k, v in TIERS.items() if k != "none"}).spec()  # fmt: skip
     private = opened(table, "consent", neighbors="add-remove")
     assert_alike(private, opened(pa.table(data), pa.table(register), neighbors="add-remove"))
-    secret = "0" * 64
+    secret = ("0" * 64,)
     assert opened(table, "consent").identity.fingerprint(secret) == written.identity.fingerprint(secret)
     changing = opened(table, "consent")
     changing.spec()
@@ -378,7 +378,7 @@ def test_a_ledger_knows_the_levels_of_the_register(tmp_path):
         accord.sample(lambda rows, epsilon: 0, people, share=0.05, ledger=ledger, columns=["x"], rows="numpy")
     assert ledgers[0].remaining(joined) == ledgers[1].remaining(written)
     assert ledgers[0].accounts() == ledgers[1].accounts()
-    secret = "0" * 64
+    secret = ("0" * 64,)
     assert joined.identity.fingerprint(secret) == written.identity.fingerprint(secret)
 
 

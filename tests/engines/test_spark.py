@@ -332,7 +332,7 @@ def test_people_have_the_same_hash_everywhere(session, setting, ansi):
         sql = people.reader.engine.dialect
         kinds = people.reader.engine.columns
         hashed = ", ".join(
-            f"{sql.person(sql.identity(name, kinds[name]), name, kinds[name], 'secret')} AS {name}"
+            f"{sql.person(sql.identity(name, kinds[name]), name, kinds[name], ('secret',))} AS {name}"
             for name in IDS
         )
         result = people.reader.engine.fetch(

@@ -530,11 +530,11 @@ def test_a_key_in_a_file(tmp_path):
     first, second = keys.draft(path), keys.draft(path)
     assert first.secret != second.secret and not path.exists(), "no ledger was made with it yet"
     assert keys.from_file(path).secret == second.secret
-    keys.confirm(path)
+    keys.settle_draft(path, second.check)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(path.read_text().strip()) == 64 and int(path.read_text(), 16) > 0
     assert second.secret == keys.from_file(path).secret == keys.Key(path.read_text().strip()).secret
-    keys.confirm(path)
+    keys.settle_draft(path, second.check)
     assert keys.from_file(path).secret == second.secret, "nothing to confirm"
     assert [file.name for file in tmp_path.iterdir()] == ["accord.db.key"], "no draft is left behind"
 
@@ -570,7 +570,7 @@ def test_a_key_that_cannot_be_written(tmp_path):
 def test_who_makes_a_ledger_at_once_gets_one_key(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         made_secrets = list(pool.map(lambda _: Ledger(tmp_path / "accord.db").books.secret, range(24)))
-    assert set(made_secrets) == {keys.from_file(tmp_path / "accord.db.key").secret}
+    assert set(made_secrets) == {(keys.from_file(tmp_path / "accord.db.key").secret,)}
     assert stat.S_IMODE((tmp_path / "accord.db.key").stat().st_mode) == 0o600
     assert {path.suffix for path in tmp_path.iterdir()} <= {".db", ".key", ".head", ".db-wal", ".db-shm"}
 
@@ -601,17 +601,17 @@ def hashed(secret, text):
 def test_people_are_known_by_a_keyed_hash_of_their_id_as_text(ids, texts):
     table = accord.table({"id": ids, "level": [0.3, inf]}, epsilon="level", user="id")
     secret = keys.Key(LONG).secret
-    hashes, levels = table.identity.people(secret)
+    hashes, levels = table.identity.people((secret,))
     assert dict(zip(hashes.tolist(), levels.tolist(), strict=True)) == {
         hashed(secret, texts[0]): 300_000, hashed(secret, texts[1]): PUBLIC
     }  # fmt: skip
-    assert not set(hashes.tolist()) & set(table.identity.people(keys.Key(LONG + "!").secret)[0].tolist())
+    assert not set(hashes.tolist()) & set(table.identity.people((keys.Key(LONG + "!").secret,))[0].tolist())
 
 
 def test_ids_that_are_fractions_are_nobody_elses():
     """In a column of doubles, where 7.5 is not rounded to 8."""
     columns = {"id": [7.5, 8.0, 7.4, 7.0], "level": [0.1, 0.2, 0.3, 0.4]}
-    hashes, levels = accord.table(pa.table(columns), epsilon="level", user="id").identity.people("secret")
+    hashes, levels = accord.table(pa.table(columns), epsilon="level", user="id").identity.people(("secret",))
     expected = {"7.5": 100_000, "8": 200_000, "7.4": 300_000, "7": 400_000}
     assert dict(zip(hashes.tolist(), levels.tolist(), strict=True)) == {
         hashed("secret", text): level for text, level in expected.items()

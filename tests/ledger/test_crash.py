@@ -26,7 +26,7 @@ from accord.errors import LedgerError
 from accord.ledger import Ledger
 from accord.people.reader import TableReader
 
-KEY = "a key that only tests use"
+KEY, NEW_KEY = "a key that only tests use", "another key of the tests"
 AGREED = {"raise_levels": True, "actor": "a test", "purpose": "they agreed"}
 ROOMS = ("ledger", "release")
 QUERY = accord.mean("value", bounds=(0, 10))
@@ -48,6 +48,7 @@ PHASES = {
     "create": ("nothing", "created"),
     "register": ("old", "new"),
     "withdraw": ("there", "withdrawn"),
+    "rotate": ("former", "changed"),
     **dict.fromkeys(SHARES, ("before", "charged", "booked")),
 }
 FEW, MORE = (200, 12), {"sqlite": (24, 4), "postgres": (80, 14)}
@@ -262,7 +263,10 @@ class Databases:
         self.run(f"DROP DATABASE {url.split('/')[3].split('?')[0]} WITH (FORCE)")
 
     def open(self, url):
-        return Ledger(url, KEY)
+        try:
+            return Ledger(url, KEY)
+        except LedgerError:
+            return Ledger(url, NEW_KEY)
 
     def keys(self, url):
         return {KEY}
@@ -287,6 +291,9 @@ def action(store, url, scenario, tables):
         return lambda: ledger.register(tables["new"], "people", **AGREED)
     if scenario == "withdraw":
         return lambda: ledger.withdraw(6, 7)
+    if scenario == "rotate":
+        new_key = None if isinstance(store, Files) else NEW_KEY
+        return lambda: ledger.rotate_key(new_key, actor="a test", purpose="a key that everybody knows")
     people, share = tables["old"], SHARES[scenario]
     if scenario == "simple":
         return lambda: people.release(QUERY, "minimum", share=share, ledger=ledger, fresh=True)
@@ -355,7 +362,7 @@ def phase(ledger, scenario, kinds):
     """How far the action has come, by the entries alone."""
     if scenario == "create":
         return "created" if ledger is not None else "nothing"
-    changing = scenario in ("register", "withdraw")
+    changing = scenario in ("register", "withdraw", "rotate")
     steps = [(), (scenario,)] if changing else [(), ("reserve",), ("reserve", "release")]
     return PHASES[scenario][steps.index(kinds)] if kinds in steps else f"unknown: {kinds}"
 

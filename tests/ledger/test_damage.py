@@ -77,7 +77,7 @@ class Life:
         assert "accord.db-wal" in self.journaled and "accord.db-wal" not in self.settled | self.older
         assert self.journaled["accord.db"] == self.older["accord.db"]
         self.reservation = Reservation(9, None, "", ledger.entries()[8].hash, 1)
-        self.secrets = [self.settled["accord.db.key"].decode().strip(), ledger.books.secret]
+        self.secrets = [self.settled["accord.db.key"].decode().strip(), *ledger.books.secret]
 
     def files(self, path):
         return {
@@ -667,7 +667,7 @@ def looked_at(life, path):
 @pytest.mark.parametrize("nonsense", [None, "nonsense", 2**62, 0.5, b"\xff\x00"])
 def test_nonsense_in_any_column_is_a_refusal(nonsense, life, tmp_path, monkeypatch):
     """Of another kind than it should be: SQLite does not mind."""
-    fingerprint = life.people.identity.fingerprint(life.secrets[1])
+    fingerprint = life.people.identity.fingerprint((life.secrets[1],))
     monkeypatch.setattr(
         life.people.identity, "fingerprint", lambda _: fingerprint
     )  # which takes longer than all the rest
@@ -691,6 +691,7 @@ ENTRY_KINDS = [
     "readmit",
     "policy",
     "person",
+    "rotate",
     "else",
 ]
 

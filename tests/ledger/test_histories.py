@@ -667,7 +667,7 @@ def test_what_is_left_is_matched_person_by_person(source, tmp_path, ledger):
 
     secret = Key(KEY).secret
     remaining = Remaining(
-        rest, None, (secret, np.array([hashed(p) for p in amount_of]), np.array(list(amount_of.values())))
+        rest, None, ((secret,), np.array([hashed(p) for p in amount_of]), np.array(list(amount_of.values())))
     )
     people = [(amount_of[p], XS[p]) for p in range(N)]
     for query in QUERIES.values():

@@ -15,7 +15,9 @@ import accord
 from accord.errors import BudgetError, LedgerError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
-KEY, SQLITE_BACKUP, SQLITE_RESTORE, ACCEPT, POSTGRES = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+KEY, ROTATE, ROTATE_POSTGRES, PURGE, SQLITE_BACKUP, SQLITE_RESTORE, ACCEPT, POSTGRES = re.findall(
+    r"```sh\n(.*?)```", PAGE, re.DOTALL
+)
 (RIGHTS,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 SECRET = "the key of tests of operations"
 MEAN = accord.mean("x", bounds=(0, 10))
@@ -51,6 +53,27 @@ def ledger(tmp_path):
     ledger.register(people(), "people")
     people().release(MEAN, "minimum", share=0.2, ledger=ledger, fresh=True)
     return ledger
+
+
+def test_another_key(ledger, tmp_path):
+    former = (tmp_path / "accord.db.key").read_text()
+    assert "whole: 4 entries" in run(ROTATE, tmp_path)
+    assert (tmp_path / "accord.db.key").read_text() != former
+    run(PURGE, tmp_path)
+    people().release(MEAN, "minimum", share=0.2, ledger=accord.Ledger(tmp_path / "accord.db"), fresh=True)
+    with pytest.raises(LedgerError, match="was changed meanwhile"):
+        people().release(MEAN, "minimum", share=0.2, ledger=ledger)
+
+
+@pytest.mark.postgres
+def test_another_key_on_a_server(postgres_url, tmp_path):
+    ledger = accord.Ledger(postgres_url, SECRET)
+    ledger.register(people(), "people")
+    said = run(ROTATE_POSTGRES, tmp_path, LEDGER=postgres_url, ACCORD_LEDGER_KEY=SECRET)
+    assert "set the variable ACCORD_LEDGER_KEY to it now" in " ".join(said.split())
+    assert "whole: 2 entries" in said and "not at hand" not in said
+    with pytest.raises(LedgerError, match="was changed meanwhile"):
+        people().release(MEAN, "minimum", share=0.2, ledger=ledger)
 
 
 def test_a_backup_that_is_the_newest_is_all_that_it_takes(ledger, tmp_path):
@@ -119,6 +142,7 @@ def test_rights(postgres_url):
             ),
             lambda: accord.Ledger(reader, SECRET).register(people(), "again"),
             lambda: accord.Ledger(reader, SECRET).withdraw(2),
+            lambda: accord.Ledger(writer, SECRET).rotate_key("a new key of tests", actor="a", purpose="b"),
         ):
             with pytest.raises(LedgerError) as refusal:
                 act()

@@ -287,11 +287,11 @@ def known(ids):
     table = accord.table(
         pa.table({"id": ids, "level": pa.array([1.0] * len(ids))}), epsilon="level", user="id"
     )
-    return sorted(table.identity.people("secret")[0].tolist())
+    return sorted(table.identity.people(("secret",))[0].tolist())
 
 
 def hashed(ids):
-    return sorted({person_hash("secret", one) for one in ids})
+    return sorted({person_hash(("secret",), one) for one in ids})
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_an_id_in_python_is_the_same_person_as_in_a_table(ids):
 def test_ids_of_other_types():
     uuids = [UUID(int=k * 7**40 % 2**128) for k in range(1, 9)]
     frame = pd.DataFrame({"id": uuids, "level": 1.0})
-    people = accord.table(frame, epsilon="level", user="id").identity.people("secret")[0]
+    people = accord.table(frame, epsilon="level", user="id").identity.people(("secret",))[0]
     assert hashed(uuids) == hashed(map(str, uuids)) == sorted(people.tolist())
     days = [date(2026, 1, 31), date(999, 12, 31)]  # in a column of text: one of dates tells nobody apart
     assert hashed(days) == known(pa.array(map(str, days))) == known(pa.array(days).cast(pa.string()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -188,8 +189,8 @@ def renew(url: str, every: str | None, amount: float, **options: Any) -> None:
 @click.option(
     "--kind",
     metavar="KIND",
-    help="release, repeat, register, withdraw, readmit, policy, renewal, renew, person, refused, restored "
-    "or all.",
+    help="release, repeat, register, withdraw, readmit, policy, renewal, renew, person, refused, restored, "
+    "rotate or all.",
 )
 @click.option("--actor", metavar="NAME", help="What this one asked for.")
 @click.option("--since", metavar="DATE", help="Not before this moment, in UTC.")
@@ -252,6 +253,20 @@ def accept_backup(url: str, why: str, as_json: bool) -> None:
         lambda: {"schema": 1, "entry": entry.seq, "hash": entry.hash, **entry.content},
         lambda: _plain(f"accepted, as entry {entry.seq:,}. {forgotten}"),
     )
+
+
+@ledger.command("rotate-key")
+@click.argument("url")
+@signature_options
+@json_option
+def rotate_key(url: str, **options: Any) -> None:
+    """Put another key in the place of the ledger's, which somebody may have seen. Needs --why.
+    Beside a file it is drawn; for a server, it is in the variable ACCORD_LEDGER_NEW_KEY."""
+    refuse_in(options["as_json"])
+    opened = _opened(url)
+    with working("giving everyone another hash"):
+        done = opened.rotate_key(os.environ.get("ACCORD_LEDGER_NEW_KEY"), **signature(options))
+    print_result(options["as_json"], lambda: {"schema": 1, **vars(done)}, lambda: _plain(str(done)))
 
 
 def _opened(url: str, create: bool = False) -> accord.Ledger:

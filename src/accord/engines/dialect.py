@@ -131,7 +131,10 @@ class Dialect(ABC):
 
     @abstractmethod
     def digest(self, text: str) -> str:
-        """The first 63 bits of the SHA-256 of a text, as a BIGINT."""
+        """The first 63 bits of the SHA-256 of a text, as a BIGINT.
+
+        The text stands in it once: digests of digests must not double with each.
+        """
 
     @abstractmethod
     def mantissa(self, column: str) -> int | None:
@@ -181,13 +184,16 @@ class Dialect(ABC):
         """Who a row is of: see `text_identity`."""
         return self.text_identity(user) if kind in ("text", "untyped") else self.column(user)
 
-    def person(self, identity: str, user: str, kind: Kind, secret: str) -> str:
+    def person(self, identity: str, user: str, kind: Kind, secret: tuple[str, ...]) -> str:
         """Somebody's `name` as a keyed hash of 63 bits: the same number in every engine.
 
-        The secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or
-        extend it.
+        A secret has a fixed length and the hash is cut off, so that nobody without the secret can tell or
+        extend it. Where there are several, oldest first, each hashes what the one before it gave, in decimal.
         """
-        return self.digest(f"{self.secret(secret)} || {self.name(identity, user, kind)}")
+        text = self.name(identity, user, kind)
+        for each in secret:
+            text = self.digest(f"{self.secret(each)} || {text}")
+        return text
 
     def is_named_alike(self, user: str) -> bool:
         """Whether every id of a column has the same `name` in every engine, and in every session of one."""

@@ -146,10 +146,9 @@ class SparkDialect(Dialect):
         return _scale(self.types[user]) <= 6
 
     def digest(self, text: str) -> str:
-        """Put together from two halves, which fit into a BIGINT."""
-        digest = f"SHA2({text}, 256)"
-        high, low = (f"CAST(CONV(SUBSTR({digest}, {start}, 8), 16, 10) AS BIGINT)" for start in (1, 9))
-        return f"({high} * {2**31} + {low} div 2)"
+        """Of 64 bits as a signed number, which is what a negative base asks CONV for."""
+        first = f"CAST(CONV(SUBSTR(SHA2({text}, 256), 1, 16), 16, -10) AS BIGINT)"
+        return f"SHIFTRIGHTUNSIGNED({first}, 1)"
 
     def mantissa(self, column: str) -> int | None:
         return {"FloatType": 24, "DoubleType": 53}.get(type_name(self.types[column]))

@@ -13,6 +13,7 @@
     refusing.py     what was refused is counted, and booked once an hour at most
     recognising.py  which registered table a table is, and why it is none
     withdrawing.py  leave nothing to people in any table, until they are readmitted
+    rotating.py     another key takes the place of the ledger's
     charging.py     reserve before anything is read, settle afterwards; what everyone has left
     history.py      how everyone stands and what was done, for reading and for other programs
     person.py       everything that a ledger knows about one person, for that person
@@ -40,6 +41,7 @@ from accord.ledger.ledger import Ledger
 from accord.ledger.person import Person
 from accord.ledger.registering import Registration
 from accord.ledger.renewal import Renewal
+from accord.ledger.rotating import Rotation
 from accord.ledger.withdrawing import Withdrawal
 
-__all__ = ["Ledger", "Person", "Registration", "Renewal", "Withdrawal"]
+__all__ = ["Ledger", "Person", "Registration", "Renewal", "Rotation", "Withdrawal"]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from accord.budget import IntArray
 from accord.ledger.chain import REQUIRED, Entry, Replay
 from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, Members, remaining_of, saturating_add
+from accord.ledger.key import FORMER
 from accord.ledger.renewal import RENEWAL, WRITTEN
 from accord.ledger.store import Session
 from accord.ledger.validation import (
@@ -37,7 +38,7 @@ from accord.numerals import written
 
 CHUNK = 2**20
 """So many people are stored in a row."""
-_META = ("key", "neighbors", "head", REQUIRED, RENEWAL)
+_META = ("key", FORMER, "neighbors", "head", REQUIRED, RENEWAL)
 """What `accord_meta` holds that the accounts depend on."""
 
 

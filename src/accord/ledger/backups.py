@@ -22,6 +22,7 @@ def accept_backup(books: Books, why: str) -> Entry:
         )
     key, noted = books.required_key(), books.head.read()
     with books.store.write() as db:
+        books.refuse_changed_key(db)
         if books.missing_entries(db, noted, key) is None:
             raise LedgerError(f"nothing is missing in the ledger {books.label}: there is nothing to accept.")
         if problems := examine(db, books.matching_key, lambda _: None).problems:

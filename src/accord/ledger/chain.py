@@ -9,8 +9,9 @@ The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stan
 without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "policy": what
 has to be said with everything that is asked. "renewal": how budgets are renewed, and "renew": they were.
 "person": somebody was looked up. "repeat": booked answers were given out again. "refused": how often what was
-asked was refused. "restored": an older copy was accepted, and what was done since is forgotten. The accounts
-follow from the entries: `Replay`.
+asked was refused. "restored": an older copy was accepted, and what was done since is forgotten. "rotate":
+another key took the place of the ledger's, and all seals were made anew. The accounts follow from the
+entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
 is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
@@ -277,6 +278,8 @@ class Replay:
                 pass  # somebody was looked up, got nothing, or the same again: the accounts are as they were
             case "restored":
                 self.restored += 1
+            case "rotate":
+                self._rotate(content)
             case kind:
                 self.problems.append(f"entry {entry.seq} is of an unknown kind {kind!r}")
 
@@ -329,6 +332,17 @@ class Replay:
             raise ValueError("not a withdrawal of people who are known")
         self.cohorts = self._moved(seq, WITHDRAWN, moves, FORGOTTEN)
         self.digest = digest
+
+    def _rotate(self, content: dict[str, Any]) -> None:
+        """Everyone has another hash, so that tables have other fingerprints; nobody's account changes."""
+        fingerprints, key, digest = dict(content["fingerprints"]), content["key"], content["digest"]
+        if fingerprints.keys() != self.tables.keys():
+            raise ValueError("not the tables that are registered")
+        self.tables = {
+            number: (name, version, fingerprints[number], people, tiers)
+            for number, (name, version, _, people, tiers) in self.tables.items()
+        }
+        self.meta, self.digest = (key, self.meta[1]), digest
 
     def _moved(self, seq: int, table: int, moves: Moves, leaving: Leaving) -> Cohorts:
         """The cohorts after moves that lose nobody, and forget nothing."""

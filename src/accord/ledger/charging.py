@@ -246,7 +246,12 @@ def _remaining_spec(cohorts: CohortsOfTable) -> Spec:
 
 
 def _remaining_by_person(
-    db: Session, accounts: Accounts, secret: str, spec: Spec, cohorts: CohortsOfTable, planned: Spec
+    db: Session,
+    accounts: Accounts,
+    secret: tuple[str, ...],
+    spec: Spec,
+    cohorts: CohortsOfTable,
+    planned: Spec,
 ) -> Remaining:
     """How to tell what each person has left: by level, if that decides it, else person by person."""
     remaining = cohorts.remaining

@@ -9,6 +9,10 @@ database ahead of it, which does no harm; behind it is damage.
 The seal is an HMAC with the ledger's key, of another text than those in the chain: who has the entries, but
 not the key, cannot make a head for fewer of them. `accord_meta` says that there is a head, so that one that
 is gone is missed; ledgers of older versions get theirs when they are next written to.
+
+A change of the key seals the chain anew, and the head follows as after every transaction. If nothing did so
+because the process was killed, the head is sealed with the former key, which counts until the next
+transaction, which begins with a new one (books.py).
 """
 
 from __future__ import annotations
@@ -92,7 +96,7 @@ class HeadFile:
             return f"{file} is gone" if lost else None
         if head == ILLEGIBLE:
             return f"{file} cannot be read"
-        if seal is not None and head != _sealed(head.entries, head.hash, seal):
+        if seal is not None and not self.is_sealed(head, seal):
             return f"{file} was not written with the ledger's key"
         newest = newest_entry(db)
         entries = 0 if newest is None else newest.seq
@@ -123,13 +127,19 @@ class HeadFile:
         db.run("DELETE FROM accord_meta WHERE name = 'head'")
         db.run("INSERT INTO accord_meta (name, value) VALUES ('head', 'yes')")
 
-    def catch_up(self, seal: Seal) -> None:
-        """Note what the database has.
+    def is_sealed(self, head: Head, seal: Seal) -> bool:
+        """Whether who has the key wrote it."""
+        return head == _sealed(head.entries, head.hash, seal)
+
+    def catch_up(self, seal: Seal, is_current: Callable[[Session], bool]) -> None:
+        """Note what the database has, unless its key has become another, whose owner does so.
 
         Where two do so at once, whoever comes last looks again: no lock is needed for it.
         """
         while True:
             with self._store.read() as db:
+                if not is_current(db):
+                    return
                 newest = head_of(db, seal)
             noted = self.read()
             if noted is not None and noted.entries >= newest.entries:

@@ -36,6 +36,7 @@ _REPEATED = {
     "renew": ("accord", "renewal"),
     "repeat": ("accord", "tables", "queries", "of", *_SIGNED),
     "restored": ("accord", "why", "had"),
+    "rotate": ("accord", "people", *_SIGNED),
 }
 """What the history repeats of entries, by their kind; a reservation and what came of it are a release."""
 KINDS = (*_REPEATED, "refused")

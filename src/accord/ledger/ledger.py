@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.errors import LedgerError
-from accord.ledger import backups, charging, history, registering, renewing, requiring, verifying, withdrawing
+from accord.ledger import (
+    backups,
+    charging,
+    history,
+    registering,
+    renewing,
+    requiring,
+    rotating,
+    verifying,
+    withdrawing,
+)
 from accord.ledger import person as people_records
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
@@ -23,6 +33,7 @@ from accord.ledger.opening import open_books
 from accord.ledger.person import Person
 from accord.ledger.registering import Agreement, Registration
 from accord.ledger.renewal import Renewal
+from accord.ledger.rotating import Rotation
 from accord.ledger.signing import Signature
 from accord.ledger.verifying import Verdict
 from accord.ledger.withdrawing import Withdrawal
@@ -208,7 +219,8 @@ class Ledger:
         Args:
             table: of this table only, by its name.
             kind: "release", "repeat", "register", "withdraw", "readmit", "policy", "renewal", "renew",
-                "person", "refused", "restored", or "all", which is what the other arguments choose from.
+                "person", "refused", "restored", "rotate", or "all", which is what the other arguments choose
+                from.
             actor: what this one asked for only.
             since: not before this moment: a date (its first moment), a timestamp or ISO text; in UTC, if it
                 has no time zone.
@@ -236,6 +248,26 @@ class Ledger:
             LedgerError: nothing is missing, or more is wrong than that.
         """
         return backups.accept_backup(self.books, why)
+
+    def rotate_key(self, new_key: str | bytes | None = None, *, actor: str, purpose: str) -> Rotation:
+        """Put another key in the place of the ledger's, which somebody may have seen.
+
+        Everyone keeps what they have spent, and tables are recognised as before. The former key tells nothing
+        about the ledger any more; but with it, copies from before can be read as ever. Others who have the
+        ledger open are refused until they open it again; what they had reserved stays charged.
+
+        Args:
+            new_key: left out: drawn, and put into the file that holds the present one. It must be given where
+                there is no such file, as on a server.
+            actor: who changes it. It is booked.
+            purpose: why. It is booked.
+
+        Raises:
+            LedgerError: something is wrong with the ledger, which a new seal would vouch for; or the new key
+                is too short, is or was the ledger's, or cannot be kept. Nothing is changed.
+        """
+        self.books, rotation = rotating.rotate(self.books, new_key, Signature(actor, purpose))
+        return rotation
 
     def export(self) -> dict[str, Any]:
         """Everything but the people, as plain data that another program can check.

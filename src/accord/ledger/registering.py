@@ -98,7 +98,7 @@ def register(books: Books, table: Registrable, name: str, agreement: Agreement |
 def _register(books: Books, table: Registrable, name: str, agreement: Agreement) -> Registration:
     refuse_unsigned_early(books, agreement.signature)
     hashes, levels = _people(table, books.secret)
-    fingerprint = identity.fingerprint(*_totals(hashes, levels))
+    fingerprint = fingerprint_of(hashes, levels)
     with books.writing() as db:
         before = up_to_date(books, db)
         refuse_unsigned(before.meta, agreement.signature)
@@ -183,7 +183,7 @@ def agree_on_neighbors(db: Session, accounts: Accounts, neighbors: str) -> None:
         )
 
 
-def _people(table: Registrable, secret: str) -> tuple[IntArray, IntArray]:
+def _people(table: Registrable, secret: tuple[str, ...]) -> tuple[IntArray, IntArray]:
     """Everyone's hash, ascending, and level."""
     hashes, levels = table.identity.people(secret)
     order = np.argsort(hashes)
@@ -247,6 +247,11 @@ def _write(
             "accounts": after.digest(digest),
         },
     )
+
+
+def fingerprint_of(hashes: IntArray, levels: IntArray) -> str:
+    """Of people with these levels: what the identity of their table gives."""
+    return identity.fingerprint(*_totals(hashes, levels))
 
 
 def _totals(hashes: IntArray, levels: IntArray) -> tuple[IntArray, IntArray, list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from time import monotonic, sleep
@@ -125,6 +125,14 @@ class SQLite:
                 # at once: a statement that failed would hold the lock as long as somebody holds the exception
                 self.attempt(connection.rollback)
                 raise
+
+    def purge(self) -> bool:
+        """Pages that are not used any more go with VACUUM, older versions of pages with the -wal."""
+        with suppress(sqlite3.Error), closing(self._connect("rw")) as connection:
+            connection.execute("VACUUM")
+            is_busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not is_busy
+        return False
 
     def _connect_to_read(self) -> sqlite3.Connection:
         """Also what cannot be written to."""

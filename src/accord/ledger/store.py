@@ -180,3 +180,7 @@ class Store(Protocol):
     def write(self, create: bool = False) -> Iterator[Session]:
         """The only writer; what it did counts if nothing is raised."""
         ...
+
+    def purge(self) -> bool:
+        """Leave nothing of deleted rows in the files; whether that was possible."""
+        ...

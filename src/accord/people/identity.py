@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 class Identity(Protocol):
     """Who is in a table, with which level."""
 
-    def people(self, secret: str) -> tuple[IntArray, IntArray]:
+    def people(self, secret: tuple[str, ...]) -> tuple[IntArray, IntArray]:
         """Everyone's hash, keyed by a ledger's secret, and their level in millionths. No value is read."""
         ...
 
-    def fingerprint(self, secret: str) -> str:
+    def fingerprint(self, secret: tuple[str, ...]) -> str:
         """Of who is in the table with which level; kept as long as the source has not changed."""
         ...
 
@@ -72,7 +72,7 @@ class Remaining:
     spec: Spec
     by_level: IntArray | None
     """For each level of the table, if that decides it. In millionths."""
-    by_person: tuple[str, IntArray, IntArray] | None = field(repr=False)
+    by_person: tuple[tuple[str, ...], IntArray, IntArray] | None = field(repr=False)
     """Otherwise: the ledger's secret, keyed hashes of people, and what each of them has left."""
 
 
@@ -101,9 +101,17 @@ def fingerprint(micro: IntArray, people: IntArray, totals: list[int]) -> str:
     return digest.hexdigest()[:32]
 
 
-def person_hash(secret: str, person: Any) -> int:
+def person_hash(secret: tuple[str, ...], person: Any) -> int:
     """Somebody's keyed hash, from an id in Python: the number that `Dialect.person` gives in every engine."""
-    return int(hashlib.sha256(f"{secret}{name_of(person)}".encode()).hexdigest()[:16], 16) >> 1
+    text = name_of(person)
+    for each in secret:
+        text = str(keyed_hash(each, text))
+    return int(text)
+
+
+def keyed_hash(secret: str, text: str) -> int:
+    """The first 63 bits of the SHA-256 of a secret and a text."""
+    return int.from_bytes(hashlib.sha256(f"{secret}{text}".encode()).digest()[:8]) >> 1
 
 
 def name_of(person: Any) -> str:
@@ -151,10 +159,10 @@ class TableIdentity:
 
     def __init__(self, reader: TableReader) -> None:
         self._reader = reader
-        self._fingerprint: tuple[str, object, str] | None = None
+        self._fingerprint: tuple[tuple[str, ...], object, str] | None = None
         """For which secret and state of the source, and what it was."""
 
-    def people(self, secret: str) -> tuple[IntArray, IntArray]:
+    def people(self, secret: tuple[str, ...]) -> tuple[IntArray, IntArray]:
         """See `Identity`."""
         reader = self._reader
         person = reader.person(secret, USER)
@@ -165,7 +173,7 @@ class TableIdentity:
         everyone = np.ones(columns["person"].size, dtype=np.int64)
         return columns["person"], reader.level_reader.decode(columns["level"], everyone)
 
-    def fingerprint(self, secret: str) -> str:
+    def fingerprint(self, secret: tuple[str, ...]) -> str:
         """See `Identity`."""
         reader = self._reader
         state, before = reader.engine.state(), self._fingerprint

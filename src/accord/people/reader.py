@@ -329,7 +329,7 @@ class TableReader(Reader):
             1 if query is None else most_parts(query),
         )
 
-    def person(self, secret: str, identity: str) -> str:
+    def person(self, secret: tuple[str, ...], identity: str) -> str:
         """Somebody's keyed hash, from what they are known by, as SQL.
 
         Raises:

@@ -146,6 +146,8 @@ def _event_text(event: dict[str, Any]) -> str:
             return f"{event['times']:,} times: {_REASONS.get(event['reason'], '')}"
         case "person":
             return "somebody was looked up" if event["known"] else "somebody was looked up who is not known"
+        case "rotate":
+            return f"the key was changed: {event['people']:,} people have other hashes"
         case _:
             return "an older copy was accepted"
 
