@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from noises import SEEDED
-from promises.test_offered import in_memory, releases
+from promises.test_offered import BY_STATISTIC, in_memory, releases, together
 
 import accord
 from accord.cli import main
@@ -341,6 +341,7 @@ def cells(statistic):
     return [cell for cell in offered.combinations(statistic=statistic, engine="duckdb") if cell.offered]
 
 
+@together
 @pytest.mark.parametrize("statistic", examples.QUESTIONS)
 def test_some_releases_are_as_they_were(statistic, tmp_path):
     """Every so many-th; each statistic starts at another."""
@@ -355,8 +356,7 @@ def test_some_releases_are_as_they_were(statistic, tmp_path):
     same(cells(statistic)[start::EVERY], golden, tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", examples.QUESTIONS)
+@pytest.mark.parametrize("statistic", BY_STATISTIC)
 def test_all_releases_are_as_they_were(statistic, tmp_path):
     """All that is offered; and each keeps what every release promises about itself and its ledger."""
     golden = read(HERE / "releases" / f"{statistic.replace(' ', '-')}.txt")

@@ -34,6 +34,11 @@ STATISTICS = tuple(examples.QUESTIONS)
 NUMBERS = count()
 together = pytest.mark.xdist_group("offered")
 """Of quick tests, which go through the whole matrix for a few of its combinations: one process makes it."""
+BY_STATISTIC = [
+    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.xdist_group(f"all of {name}")])
+    for name in STATISTICS
+]
+"""Of slow ones, which take all of a statistic: one process makes its part of the matrix."""
 
 
 def spread(statistic, every, is_offered, engine="duckdb"):
@@ -302,8 +307,7 @@ def test_what_is_refused_costs_nothing(statistic, books):
     refused(spread(statistic, 24, False), books)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("statistic", BY_STATISTIC)
 def test_all_that_is_refused_costs_nothing(statistic, books):
     refused(spread(statistic, 1, False), books)
 
