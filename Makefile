@@ -18,13 +18,13 @@ test: setup  ## all but the slow tests
 	$(BIN)/pytest -m "not slow" -n $(WORKERS) --dist loadgroup
 
 test-slow: setup  ## the others
-	$(BIN)/pytest -m slow -n auto --dist loadgroup
+	$(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup
 
 mutants: setup  ## change the code in small ways, and see whether a test notices (docs/audit.md)
 	$(BIN)/python tests/mutants.py --jobs 2
 
 golden: setup  ## write the golden files anew: read the difference, and say why in the commit's message
-	ACCORD_WRITE_GOLDEN=1 $(BIN)/pytest -m "not slow" -n auto tests/golden
+	ACCORD_WRITE_GOLDEN=1 $(BIN)/pytest -n auto -k "not test_all_releases" tests/golden
 
 bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/run.py

@@ -21,14 +21,16 @@ NOT_OURS = {
     *("_active_spark_context", "_gateway"),  # of PySpark
 }
 
+LOOKED_AT = (ast.FunctionDef, ast.ClassDef, ast.Attribute, ast.Name, ast.ImportFrom, ast.Call)
+
 
 def is_private(name):
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
 
-def own_names(tree):
+def own_names(nodes):
     """What a module defines: functions, classes, fields, attributes that it sets, parameters and variables."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
@@ -39,9 +41,9 @@ def own_names(tree):
 
 def reach_ins(source):
     """Private names of others that a module uses, with their lines."""
-    tree = ast.parse(source)
-    own = set(own_names(tree)) | NOT_OURS
-    for node in ast.walk(tree):
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, LOOKED_AT)]
+    own = set(own_names(nodes)) | NOT_OURS
+    for node in nodes:
         if isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
             yield node.lineno, node.attr
         elif isinstance(node, ast.ImportFrom):

@@ -89,6 +89,10 @@ PLACES = {
     "a size at the whole charge beside a choice": ("median by", "replace", "rank"),
 }
 JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIGHBORS]
+PARTS = [statistic for statistic in STATISTICS if statistic.endswith((" where", " by"))]
+ONCE = {statistic: NEIGHBORS[(k + k // 2) % 2] for k, statistic in enumerate(PARTS)}
+"""Of questions about parts, under which relation each is looked at: both kinds of parts meet both in turn, and laws/test_parts.py has all under both.
+An audit of everything leaves out as many."""
 
 pytestmark = pytest.mark.operating_system  # an audit looks at where the noise comes from
 
@@ -156,9 +160,11 @@ def test_a_violation_ends_the_command_with_1(monkeypatch, tmp_path):
 # ---- no false alarms ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("statistic", "neighbors"), [*JOBS, ("basics", "")])
+@pytest.mark.parametrize(
+    ("statistic", "neighbors"), [*(job for job in JOBS if ONCE.get(job[0], job[1]) == job[1]), ("basics", "")]
+)
 def test_nothing_is_found_where_nothing_is(statistic, neighbors):
-    """By the exact method and the replay, of everything."""
+    """By the exact method and the replay, of every question."""
     looks = examine(job(statistic, neighbors))
     assert violations(looks) == []
     if statistic not in ("basics", "count", "rows") and neighbors == "replace":

@@ -2,7 +2,7 @@
 
 Refusals come before a value is read or anybody is charged. What is offered comes from the code
 (lab/audit/offered.py). Quick tests take a part of the combinations, spread over all statistics and modifiers;
-slow ones take all.
+slow ones take all: of what is released, golden/test_golden.py, which compares the answers as well.
 """
 
 import json
@@ -34,6 +34,11 @@ STATISTICS = tuple(examples.QUESTIONS)
 NUMBERS = count()
 together = pytest.mark.xdist_group("offered")
 """Of quick tests, which go through the whole matrix for a few of its combinations: one process makes it."""
+BY_STATISTIC = [
+    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.xdist_group(f"all of {name}")])
+    for name in STATISTICS
+]
+"""Of slow ones, which take all of a statistic: one process makes its part of the matrix."""
 
 
 def spread(statistic, every, is_offered, engine="duckdb"):
@@ -123,10 +128,12 @@ def holds(combination, release, example):
 
 
 def releases(combination, table, books):
+    """The release, once everything about it holds."""
     example = offered.example_of(combination)
     if example.ledger == "none":
-        holds(combination, examples.answered(example, table), example)
-        return
+        release = examples.answered(example, table)
+        holds(combination, release, example)
+        return release
     ledger = books()
     budget = examples.prepared(example, table, ledger)
     before = spent(ledger)
@@ -139,6 +146,7 @@ def releases(combination, table, books):
     )
     booked = {Fraction(entry["charge"]) for entry in ledger.history()[-1]["booked"]}
     assert booked <= {0, *(Fraction(repr(c)) for c in release.charges.values() if c < inf)}, combination
+    return release
 
 
 def spent(ledger):
@@ -150,13 +158,6 @@ def spent(ledger):
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_what_is_offered_is_released(statistic, books):
     for combination in spread(statistic, 80, True):
-        releases(combination, in_memory(combination, offered.example_of(combination)), books)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_all_that_is_offered_is_released(statistic, books):
-    for combination in spread(statistic, 1, True):
         releases(combination, in_memory(combination, offered.example_of(combination)), books)
 
 
@@ -306,8 +307,7 @@ def test_what_is_refused_costs_nothing(statistic, books):
     refused(spread(statistic, 24, False), books)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("statistic", BY_STATISTIC)
 def test_all_that_is_refused_costs_nothing(statistic, books):
     refused(spread(statistic, 1, False), books)
 

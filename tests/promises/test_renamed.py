@@ -116,11 +116,15 @@ def test_in_duckdb(form):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", [dict, relation], ids=lambda form: form.__name__)
-def test_every_name_in_every_role_in_duckdb(form):
-    """Arrow and pandas tables get their names where dicts do; a relation gets them in a connection of its own."""
+@pytest.mark.parametrize(("form", "part"), [(dict, 1), (relation, 3)], ids=["dict", "relation"])
+def test_every_name_in_every_role_in_duckdb(form, part):
+    """Arrow and pandas tables get their names where dicts do.
+
+    A relation gets them in a connection of its own, and the same names for its columns from there on: there,
+    every name has a third of the roles.
+    """
     right = expected()
-    for names in rotations(len(NAMES)):
+    for names in rotations(len(NAMES) // part):
         assert seen(accord.table(form(columns(names)), epsilon=names["e"], user=names["id"]), names) == right
 
 
