@@ -270,10 +270,6 @@ THINNED = {
         "test_error_and_interval_are_as_predicted": 5,
         "test_min_and_max_are_as_far_out_as_they_say": 0,
     },
-    "statistical/test_large_groups.py": {
-        "test_the_error_of_a_large_group_is_not_flattering": 0,
-        "test_the_interval_of_a_large_group_holds": 0,
-    },
     "statistical/test_missing.py": {
         "test_intervals_hold": 60,
         "test_percentiles_of_those_who_have_a_value_hold": 3,

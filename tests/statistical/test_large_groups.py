@@ -18,6 +18,8 @@ LEVELS = np.repeat([0.1, 20.0], [6_000, 200])
 """Few count much: then noise is little beside what it takes to stand for the others."""
 SHARES = (0.97, 0.01, 0.01, 0.01)
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("large groups")]  # one process makes the runs
+
 
 @pytest.fixture(scope="module")
 def outcomes():
