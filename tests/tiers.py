@@ -233,6 +233,15 @@ THINNED = {
         "test_the_share_that_is_told_fits_whatever_the_mechanism": 0,
     },
     "ledger/test_refusing.py": {"test_one_entry_an_hour_however_often_somebody_tries": 2},
+    "ledger/test_renewing.py": {
+        "test_any_history_agrees_with_a_dictionary_of_people": 4,
+        "test_bad_input": 3,
+    },
+    "ledger/test_repeating.py": {
+        "test_every_field_of_a_question_is_in_the_fingerprint": 4,
+        "test_it_is_the_same_answer_with_the_same_error_and_interval": 5,
+    },
+    "ledger/test_rotating.py": {"*": 3},
     "ledger/test_withdrawing.py": {
         "test_after_a_withdrawal_no_answer_is_about_them": 2,
         "test_any_float_is_the_same_person_as_in_a_table": 0,
