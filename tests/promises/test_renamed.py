@@ -121,7 +121,7 @@ def test_every_name_in_every_role_in_duckdb(form, part):
     """Arrow and pandas tables get their names where dicts do.
 
     A relation gets them in a connection of its own, and the same names for its columns from there on: there,
-    every name has a third of the roles.
+    almost every name has two of the six roles.
     """
     right = expected()
     for names in rotations(len(NAMES) // part):
