@@ -277,7 +277,7 @@ def _key_of(message: str, described: Mapping[str, Any]) -> str:
     for key in ("user", "epsilon"):
         if key in described and message.startswith(f"there is no column {described[key]!r}"):
             return key
-    if "consent" in described and "consent" in message:
+    if "consent" in described and ("consent" in message or described["consent"]["source"] in message):
         return "consent"
     return (
         "tiers"

@@ -130,7 +130,8 @@ class Section:
                     self.refuse(None, f"{self._where}needs {field.name} = …: {field.about}.")
             elif not field.form.fits(self.values[field.name]):
                 given = _shown(self.values[field.name])
-                self.refuse(field.name, f"{field.name} = {given} is not {field.form.words}. {field.about}.")
+                fault = "is empty" if self.values[field.name] == "" else f"is not {field.form.words}"
+                self.refuse(field.name, f"{field.name} = {given} {fault}. {field.about}.")
         return dict(self.values)
 
     @property

@@ -79,7 +79,7 @@ def timeless(document):
     if isinstance(document, dict):
         return {
             key: "…"
-            if key in ("time", "hash", "previous", "accord", "key", "digest", "accounts", "seal")
+            if key in ("time", "hash", "previous", "accord", "key", "digest", "accounts", "seal", "question")
             and isinstance(value, str)
             else timeless(value)
             for key, value in document.items()

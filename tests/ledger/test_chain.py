@@ -29,7 +29,7 @@ COUNT = accord.count(where="x > 3")
 TABLES = {
     "accord_meta": ("name", "value"),
     "accord_table": ("id", "name", "version", "fingerprint", "people", "tiers"),
-    "accord_answer": ("plan", "tab", "version", "entry"),
+    "accord_answer": ("question", "tab", "version", "entry"),
     "accord_cohort": ("id", "level", "allowed", "spent", "people", "renewed"),
     "accord_member": ("tab", "cohort", "level"),
     "accord_people": ("chunk", "hashes", "cohorts"),

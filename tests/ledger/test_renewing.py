@@ -17,6 +17,8 @@ from accord.cli import main
 from accord.errors import BudgetError, LedgerError
 from accord.ledger import Ledger, chain, renewing
 from accord.ledger.renewal import Renewal
+from accord.report.board import board, board_view
+from accord.report.tables import to_text
 
 KEY = "a key that only tests use"
 MEAN = accord.mean("x", bounds=(0, 10), step=1, missing="none")
@@ -92,7 +94,7 @@ def test_it_comes_back_at_the_beginning_of_the_next_year_and_not_before(either, 
     ledger = either
     ledger.register(table := opened({1: 1.0, 2: 1.0}), "people")
     spend(table, ledger, 1.0)
-    ledger.renew("year", **SIGNED)
+    ledger.renew("year", 1, **SIGNED)
     assert ledger.renewal == Renewal("year", MICRO, 2026) and ledger.renewal.next == date(2027, 1, 1)
     at(2026, 12, 31, 23, 59, 59)
     with pytest.raises(BudgetError):
@@ -101,14 +103,16 @@ def test_it_comes_back_at_the_beginning_of_the_next_year_and_not_before(either, 
     plan = table.plan(MEAN, "minimum", 0.5)
     assert left(ledger, table) == {1.0: 2, 0: 0} and ledger.affordable(table, plan) == 2
     (account,) = ledger.accounts()
-    assert (account.spent, account.left, account.renewed) == ((0, 0), (1, 1), (1, 1))
+    assert (account.spent, account.left, account.ever) == ((0, 0), (1, 1), (1, 1))
     assert "renew" not in kinds(ledger)  # who looks changes nothing
     spend(table, ledger, 0.5)
     assert kinds(ledger)[-3:] == ["renew", "reserve", "release"]
     assert left(ledger, table) == {0.5: 2, 0: 0} and ledger.verify().problems == ()
     person = ledger.person(1)
     assert (person.spent, person.left) == (1_500_000, 500_000)  # all that was spent is told
-    assert "1.5" in str(person) and "renewed every year" in " ".join(str(person).split())
+    assert "1.5" in str(person) and "all of everyone's level comes back every calendar year" in " ".join(
+        str(person).split()
+    )
 
 
 def test_part_of_it_comes_back_and_never_more_than_the_level_is_left(ledger, at):
@@ -143,21 +147,21 @@ def test_months_quarters_and_years():
 def test_what_was_said_last_counts(ledger, at):
     ledger.register(table := opened({1: 1.0, 2: 1.0}), "people")
     spend(table, ledger, 1.0)
-    ledger.renew("month", **SIGNED)
+    ledger.renew("month", 1, **SIGNED)
     at(2026, 6, 1)
     ledger.renew("never", **SIGNED)  # what was due until now has come back
     assert ledger.renewal is None and left(ledger, table) == {1.0: 2, 0: 0}
     spend(table, ledger, 1.0)
     at(2026, 9, 1)
     assert left(ledger, table) == {0: 2}
-    ledger.renew("year", **SIGNED)
+    ledger.renew("year", 1, **SIGNED)
     assert left(ledger, table) == {0: 2}  # from the next period on
     assert kinds(ledger).count("renew") == 1 and ledger.verify().problems == ()
 
 
 def test_a_clock_that_is_set_back_renews_nothing_twice(ledger, at):
     ledger.register(table := opened({1: 1.0, 2: 1.0}), "people")
-    ledger.renew("year", **SIGNED)
+    ledger.renew("year", 1, **SIGNED)
     spend(table, ledger, 1.0)
     at(2027, 1, 1)
     spend(table, ledger, 1.0)
@@ -167,11 +171,54 @@ def test_a_clock_that_is_set_back_renews_nothing_twice(ledger, at):
     assert left(ledger, table) == {0: 2}
 
 
+@pytest.mark.parametrize("between", ["never", "month", "year"])
+def test_nothing_comes_back_twice_for_the_same_time_whatever_is_agreed(between, ledger, at):
+    """The clock is ahead, is set right, and it is agreed anew."""
+    ledger.register(table := opened({1: 1.0, 2: 1.0}), "people")
+    ledger.renew("year", 1, **SIGNED)
+    spend(table, ledger, 1.0)
+    at(2027, 1, 1)
+    spend(table, ledger, 1.0)
+    at(2026, 12, 31)
+    ledger.renew(between, *(() if between == "never" else (1,)), **SIGNED)
+    ledger.renew("year", 1, **SIGNED)
+    at(2027, 1, 2)
+    assert left(ledger, table) == {0: 2} and ledger.verify().problems == ()
+    at(2028, 1, 1)
+    assert left(ledger, table) == {1.0: 2, 0: 0}
+    entries = ledger.entries()
+    forged = chain.next_entry(
+        entries[-1], "renewal", {"renewal": "year 1000000 2026"}, ledger.books.required_key().seal
+    )
+    problems = chain.Replay().run([*entries, forged], ledger.books.required_key().seal).problems
+    assert any("renewed for a time for which they were" in problem for problem in problems)
+
+
+def test_what_was_renewed_is_told_also_when_it_has_ended(ledger, at):
+    ledger.register(table := opened({1: 1.0, 2: 1.0}), "people")
+    assert "But budgets are renewed" not in str(ledger.person(1))
+    ledger.renew("month", 1, **SIGNED)
+    assert "But budgets are renewed" in str(ledger.person(1))  # also of who has spent nothing
+    for month in (6, 7, 8):
+        spend(table, ledger, 1.0)
+        at(2026, month, 1)
+    ledger.renew("never", **SIGNED)
+    person = ledger.person(1)
+    assert person.describe()["renewed"] == "3" and "in all, of which 3 counts no more" in str(person)
+    sheet = board(ledger, "people")
+    assert sheet["levels"][0]["ever"] == ["3", "3"]
+    text = " ".join(to_text(board_view(sheet)).split())
+    assert "since budgets were last renewed together" in text and "spent ever" in text
+    ledger.renew("month", 1, **SIGNED)
+    ledger.withdraw(1)
+    assert "But budgets" not in str(ledger.person(1))
+
+
 def test_a_plan_from_what_is_left_knows_until_when_it_is(ledger, at):
     ledger.register(table := opened({1: 1.0, 2: 1.0}), "people")
     spend(table, ledger, 0.5)
     assert "renewed" not in str(table.plan(MEAN, remaining=ledger))
-    ledger.renew("year", **SIGNED)
+    ledger.renew("year", 1, **SIGNED)
     text = " ".join(str(table.plan(MEAN, remaining=ledger)).split())
     assert "what is left is until 2027-01-01" in text and "a level is not for life" in text
 
@@ -181,7 +228,7 @@ def test_a_plan_from_what_is_left_knows_until_when_it_is(ledger, at):
 
 def test_people_who_withdrew_left_or_lowered_their_level(ledger, at):
     ledger.register(table := opened({1: 1.0, 2: 1.0, 3: 1.0, 4: inf}), "people")
-    ledger.renew("year", **SIGNED)
+    ledger.renew("year", 1, **SIGNED)
     spend(table, ledger, 1.0)
     ledger.withdraw(1)
     ledger.register(newer := opened({1: 1.0, 2: 0.25, 4: inf}), "people")  # 3 leaves
@@ -258,13 +305,20 @@ def remaining(k, accounts, levels):
         ({"every": "year", "amount": 1.5}, r"amount=1\.5 is .*above 0, and at most 1"),
         ({"every": "year", "amount": float("nan")}, "amount=nan is"),
         ({"every": "year", "amount": "much"}, "amount='much' is"),
+        ({"every": "year", "amount": [1]}, r"amount=\[1\] is"),
+        ({"every": "year", "amount": True}, "amount=True is"),
+        (
+            {"every": "year", "amount": None},
+            r"say which part of everyone's level comes back: amount=0\.5 is half",
+        ),
+        ({"every": "never", "amount": 0.5}, r"nothing comes back\. Leave amount=0\.5 out"),
         ({"every": "year", "purpose": None}, "how budgets are renewed is booked with who did it and why"),
     ],
 )
 def test_bad_input(asked, match, ledger):
     before = ledger.entries()
     with pytest.raises(LedgerError, match=match):
-        ledger.renew(**{**SIGNED, **asked})
+        ledger.renew(**{**SIGNED, "amount": 1, **asked})
     assert ledger.entries() == before and ledger.renewal is None
 
 
@@ -329,11 +383,13 @@ def test_the_command_line(tmp_path, monkeypatch, at):
     run("ledger", "init", "a.db")
     run("ledger", "register", "a.db", "people", "people.csv", *levels)
     assert run("ledger", "renew", "a.db") == "levels are for life: nothing of them comes back"
-    assert "purpose is not given" in run("ledger", "renew", "a.db", "year", code=1)
+    assert "purpose is not given" in run("ledger", "renew", "a.db", "year", "--amount", "1", code=1)
     said = run("ledger", "renew", "a.db", "year", "--amount", "0.5", "--why", "the forms say so")
-    assert said.startswith(
-        "as entry 2: budgets are renewed every year, next on 2027-01-01: 0.5 of everyone's level"
+    assert said == (
+        "as entry 2: budgets are renewed: 0.5 of everyone's level comes back every calendar year, next on "
+        "2027-01-01. So a level is not for life: within ten years somebody may lose up to 6 times their level"
     )
+    assert "say how often it comes back" in run("ledger", "renew", "a.db", "--amount", "1", code=2)
     assert json.loads(run("ledger", "renew", "a.db", "--json")) == {
         "schema": 1,
         "renewal": {"every": "year", "amount": "0.5", "next": "2027-01-01"},
@@ -349,6 +405,10 @@ def test_the_command_line(tmp_path, monkeypatch, at):
         "what was spent before budgets were renewed is not in it" in shown and "next on 2028-01-01" in shown
     )
     history = run("ledger", "history", "a.db", "--kind", "all")
-    assert "budgets are renewed: year 500000 2026" in history and "budgets were renewed" in history
-    assert json.loads(run("ledger", "show", "a.db", "--json"))["accounts"][0]["renewed"] == ["25", "25"]
+    assert "from now on:" in history and "budgets were renewed:" in history and "500000" not in history
+    board = run("report", "people", "--ledger", "a.db")
+    assert "for all releases of a year together" in board and "within ten years" in board
+    assert run("ledger", "history", "a.db", "--kind", "withdraw") == "No entry is like that."
+    assert "did you mean 'people'" in run("ledger", "history", "a.db", "--table", "peple")
+    assert json.loads(run("ledger", "show", "a.db", "--json"))["accounts"][0]["ever"] == ["50", "50"]
     assert run("ledger", "verify", "a.db").startswith("whole")

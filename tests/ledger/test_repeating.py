@@ -6,16 +6,19 @@ import json
 import sqlite3
 from contextlib import closing
 from dataclasses import fields, replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 import accord
 from accord.cli import main
-from accord.errors import BudgetError, LedgerError
+from accord.errors import BudgetError, LedgerError, PlanError
 from accord.ledger import Ledger
 from accord.people.reader import TableReader
 
@@ -24,6 +27,7 @@ RECEIPT = Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "docs/schemas/receipt.json").read_text(encoding="utf-8"))
 )
 LEVELS = (8.0, 12.0, 20.0)
+WORDS = ["release", "people.csv", "mean", "x", "--bounds", "0", "10"]
 X = {"bounds": (0, 10), "step": 1}
 BY = {"by": "g", "keys": ["a", "b", "c"]}
 QUESTIONS = {
@@ -63,7 +67,13 @@ def opened(levels=None, shift=0):
         "day": [date(2020, 1 + k % 12, 1) for k in ids],
         "level": list(levels.values()),
     }
-    return accord.table(columns, epsilon="level", user="id")
+    pq.write_table(pa.table(columns), "people.parquet")
+    return accord.table("people.parquet", epsilon="level", user="id")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -133,10 +143,6 @@ def test_it_is_given_out_also_when_nothing_is_left(either):
     with pytest.raises(BudgetError):
         ask(table, ledger, share=1.0, fresh=True)
     assert ask(table, ledger, share=1.0).value == first.value
-    rest = accord.table({"id": [101, 102], "x": [1.0, 2.0], "level": [3.0, 3.0]}, epsilon="level", user="id")
-    ledger.register(rest, "rest")
-    plan = accord.plan(ledger.remaining(rest), accord.count(where="x > 1"), "minimum")
-    assert rest.release(plan, ledger=ledger).value == rest.release(plan, ledger=ledger).value
     assert ledger.verify().problems == ()
 
 
@@ -153,6 +159,17 @@ def test_who_asked_again_is_booked_and_required(either):
     with pytest.raises(LedgerError, match="requires actor"):
         ask(table, ledger)
     assert ledger.verify().problems == ()
+
+
+def test_whatever_shows_an_answer_marks_it(ledger):
+    ledger.register(table := opened(), "people")
+    first, again = ask(table, ledger), ask(table, ledger)
+    assert "given out again: of 2" in repr(again) and "given out again" not in repr(first)
+    assert first.to_pandas().attrs["repeated"] is False
+    assert again.to_pandas().attrs == {"time": str(first.time), "repeated": True}
+    assert "Nobody is charged" in again._repr_html_()
+    both = [ask(table, ledger, "workload") for _ in range(2)]
+    assert "given out again" in repr(both[1])
 
 
 def test_of_several_fresh_draws_the_newest_is_given_out(ledger):
@@ -207,6 +224,86 @@ def test_somebody_who_withdrew_since_is_in_no_answer_that_is_given_out(either):
     ledger.readmit(1, actor="A", purpose="a letter")
     assert ask(table, ledger).repeated is None  # a new draw, which is charged
     assert ask(table, ledger).repeated is not None
+
+
+def test_nor_somebody_who_opted_out_elsewhere(ledger):
+    """Level 0 in one table is an opt-out of all."""
+    ledger.register(table := opened(), "people")
+    ask(table, ledger)
+    other = accord.table({"id": [1, 99], "x": [1.0, 2.0], "level": [0.0, 1.0]}, epsilon="level", user="id")
+    ledger.register(other, "other")
+    with pytest.raises(BudgetError):
+        ask(table, ledger)
+
+
+def visits(rows):
+    """Two people with a visit in each of two years, as a file."""
+    columns = {"id": [1, 2, 1, 2], "x": rows, "year": [2025, 2025, 2026, 2026], "level": [20.0] * 4}
+    pq.write_table(pa.table(columns), "visits.parquet")
+    return accord.table("visits.parquet", epsilon="level", user="id")
+
+
+def test_another_public_group_of_the_same_people_is_another_question(ledger):
+    ledger.register(table := visits([1.0, 1.0, 9.0, 9.0]), "visits")
+    mean = {"column": "x", **X, "missing": "none"}
+    asked = [
+        accord.mean(**mean, where="year = 2025", membership="public"),
+        accord.mean(**mean, where="year = 2026", membership="public"),
+        accord.mean(**mean),
+    ]
+    answers = [table.release(each, "minimum", 0.2, ledger=ledger) for each in asked]
+    assert [answer.repeated for answer in answers] == [None] * 3
+    again = table.release(
+        accord.mean(**mean, where="(year=2026)", membership="public"), "minimum", 0.2, ledger=ledger
+    )
+    assert again.value == answers[1].value and again.repeated is not None  # however it is written
+
+
+def test_other_rows_of_the_same_people_are_another_table(ledger, tmp_path):
+    """Another file, a relation, or what is in memory: the ledger knows them as the table that they are like."""
+    ledger.register(table := opened(), "people")
+    first = ask(table, ledger, share=0.05)
+    Path("people.parquet").rename("later.parquet")
+    other = accord.table("later.parquet", epsilon="level", user="id")
+    assert ask(other, ledger, share=0.05).repeated is None
+    relation = duckdb.connect().sql(f"SELECT * REPLACE (10 - x AS x) FROM '{tmp_path / 'later.parquet'}'")
+    in_memory = accord.table(relation, epsilon="level", user="id")
+    assert ask(in_memory, ledger, share=0.05).repeated is None
+    assert ask(in_memory, ledger, share=0.05).repeated is not None  # while it is open
+    assert ask(accord.table(relation, epsilon="level", user="id"), ledger, share=0.05).repeated is None
+    assert ask(opened(), ledger, share=0.05).value == first.value
+    ledger.register(other, "later")  # two tables with the same people and levels
+    assert ask(other, ledger, share=0.05).repeated is not None
+    assert ask(opened(), ledger, share=0.05).value == first.value and ledger.verify().problems == ()
+
+
+def test_plans_from_what_is_left_are_drawn(ledger):
+    """Their Spec says how many have how much left, and not who."""
+    ledger.register(table := opened(), "people")
+    plan = accord.plan(ledger.remaining(table), QUESTIONS["mean"], "minimum", 0.1)
+    assert table.release(plan, ledger=ledger).repeated is None
+    assert plan.spec.is_rest and table.release(plan, "auto", ledger=ledger).repeated is None
+
+
+@pytest.mark.parametrize("fresh", [1, 0, "no", None])
+def test_fresh_is_true_or_false(fresh, ledger):
+    ledger.register(table := opened(), "people")
+    with pytest.raises(PlanError, match="is not True or False"):
+        ask(table, ledger, fresh=fresh)
+    assert len(ledger.entries()) == 1
+
+
+def test_groups_that_were_answered_at_several_times_say_so(ledger):
+    ledger.register(table := opened(), "people")
+    answer = ask(table, ledger, "mean by public")
+    again = ask(table, ledger, "mean by public")
+    late = {
+        key: part and replace(part, time=part.time + timedelta(days=k))
+        for k, (key, part) in enumerate(again.by_part.items())
+    }
+    text = " ".join(str(replace(again, by_part=late)).split())
+    first = answer.parts[0].time
+    assert f"the answer of {first:%Y-%m-%d %H:%M} to {first + timedelta(days=1):%Y-%m-%d}" in text
 
 
 def test_without_a_ledger_everything_is_drawn():
@@ -269,8 +366,7 @@ def replacing(query, name):
 # ---- on the command line ---------------------------------------------------------------------------------------------------
 
 
-def test_the_command_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_line():
     Path("people.csv").write_text("id,x,level\n1,2,50\n2,3,50\n", encoding="utf-8")
     levels = ["--epsilon", "level", "--user", "id"]
 
@@ -280,12 +376,14 @@ def test_the_command_line(tmp_path, monkeypatch):
         return done.stdout
 
     def release(*more):
-        words = ["people.csv", "mean", "x", "--bounds", "0", "10", *levels]
-        return run("release", *words, "--ledger", "a.db", "--share", "0.1", *more)
+        return run(*WORDS, *levels, "--ledger", "a.db", "--share", "0.1", *more)
 
     run("ledger", "init", "a.db")
     run("ledger", "register", "a.db", "people", "people.csv", *levels)
-    first, again = json.loads(release("--json")), json.loads(release("--json"))
+    first = json.loads(release("--json"))
+    again = CliRunner().invoke(main, [*WORDS, *levels, "--ledger", "a.db", "--share", "0.1", "--json"])
+    assert "Asked before: this is the answer of" in again.stderr
+    again = json.loads(again.stdout)
     assert again["value"] == first["value"] and again["repeated"]["entry"] == 4
     assert "Asked before: this is the answer of" in " ".join(release().split())
     assert "repeated" not in json.loads(release("--json", "--fresh"))

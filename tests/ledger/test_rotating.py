@@ -91,7 +91,9 @@ def test_everyone_keeps_what_they_have_spent(url):
     done = ledger.rotate_key(NEW, **SIGNED)
     unsealed = [replace(entry, seal="") for entry in ledger.entries()[:-1]]
     assert unsealed == [replace(entry, seal="") for entry in entries], "receipts are found again"
-    assert done == Rotation(len(ledger.entries()), 7, 2, None, not url.startswith("postgres"))
+    is_file = not url.startswith("postgres")
+    by = "key=" if is_file else "set the variable ACCORD_LEDGER_KEY to it now, or key="
+    assert done == Rotation(len(ledger.entries()), 7, 2, None, is_file, by)
     assert (ledger.accounts(), left(ledger, people), left(ledger, staff), ledger.export()["cohorts"]) == twin
     sound(ledger)
     (event,) = ledger.history(kind="rotate")
@@ -759,7 +761,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     place = str(tmp_path / "a.db.key")
     assert (done.exit_code, json.loads(done.stdout)) == (
         0,
-        {"schema": 1, "entry": 2, "people": 2, "tables": 1, "key_file": place, "purged": True},
+        {"schema": 1, "entry": 2, "people": 2, "tables": 1, "key_file": place, "purged": True, "given_by": "key="},
     )
     assert (
         "as entry 3. Everyone has another hash (2 in"

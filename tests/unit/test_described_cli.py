@@ -137,7 +137,7 @@ def test_a_first_description(folder):
     assert "strict" not in text.replace("strict = 0.1", "").replace('"strict"', "")  # no value of the table
     assert list(tomllib.loads(text)["tables"]["people"]["columns"]) == ["id", "stay", "ward", "tier"]
     said = run("plan", "people", "count", "--where", "stay > 3", code=1).stderr
-    assert "accord.toml, line 12: epsilon = '' is not a text" in said
+    assert "accord.toml, line 12: epsilon = '' is empty" in said
     for old, new in (
         ('epsilon = ""', 'epsilon = "tier"'),
         ("# tiers = {", "tiers = {"),
@@ -290,7 +290,11 @@ WRONG = {
     "an unknown key": ("column", "colum", "line 8: [questions] has no key 'colum': did you mean 'column'?"),
     "an argument of another": ('by = "ward"', "edges = [1, 2, 3]", "line 9: mean takes no edges"),
     "no argument": ('statistic = "mean"', 'statistic = "quantile"', "line 5: quantile needs p = …."),
-    "no such column": ('column = "stay"', 'column = "sty"', "line 5: mean('sty') needs bounds="),
+    "no such column": (
+        'column = "stay"',
+        'column = "sty"',
+        "line 5: there is no column 'sty': did you mean 'stay'?",
+    ),
     "a condition that is none": ("stay > 5", "stay >> 5", "line 11: "),
     "two of a name": ("weight = 2", 'name = "stay"', "line 14: two answers are called 'stay'."),
     "no weight": ("weight = 2", "weight = -1", "line 14: weight -1"),

@@ -11,7 +11,7 @@ import accord
 from accord.cli import parsing
 from accord.cli.group import main
 from accord.cli.options import fresh_option, signature, signature_options, table_options
-from accord.cli.printing import print_result, refuse_in, working
+from accord.cli.printing import print_result, refuse_in, tell_repeated, working
 from accord.cli.without_data import SourceOrLevels, levels_option, spec_of
 from accord.statistics import Grouped
 
@@ -82,6 +82,8 @@ def release(**options: Any) -> None:
                 **asks,
             )
     print_result(options["as_json"], released.receipt, lambda: release_view(released))
+    if options["as_json"]:
+        tell_repeated(released)
     if released.plan.choice is not None:  # after the answer, which has been paid for: the disk may be full
         refuse_in(False)  # stdout has its one document
         _plot(released.plan, options["plot"])

@@ -15,7 +15,7 @@ from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
 from accord.cli.group import DESCRIBED, main
 from accord.cli.options import fresh_option, html_option, json_option, signature, signature_options
 from accord.cli.parsing import catalog_here, catalog_path
-from accord.cli.printing import print_result, refuse_in, working
+from accord.cli.printing import print_result, refuse_in, tell_repeated, working
 from accord.engines import Kind, open_source
 from accord.errors import PlanError, SourceError
 from accord.toml_files import TomlFile
@@ -174,6 +174,7 @@ def run(questions: Path, is_planned: bool, fresh: bool, **options: Any) -> None:
     with working("reading the table"):
         released = people.release(planned, fresh=fresh, **({} if ledger is None else signature(signed)))
     print_result(True, lambda: {**released.receipt(), **about}, str)
+    tell_repeated(released)
 
 
 @main.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from accord.cli.options import (
     signature_options,
 )
 from accord.cli.printing import print_result, refuse_in, working
+from accord.errors import did_you_mean
 
 
 @main.group()
@@ -160,16 +162,16 @@ def require(url: str, names: tuple[str, ...], **options: Any) -> None:
 @ledger.command()
 @click.argument("url")
 @click.argument("every", metavar="[year|quarter|month|never]", required=False)
-@click.option(
-    "--amount", type=float, default=1.0, show_default=True, help="The part of a level that comes back."
-)
+@click.option("--amount", type=float, metavar="F", help="The part of everyone's level that comes back.")
 @signature_options
 @json_option
-def renew(url: str, every: str | None, amount: float, **options: Any) -> None:
+def renew(url: str, every: str | None, amount: float | None, **options: Any) -> None:
     """Let a part of everyone's level come back every calendar year, quarter or month; needs --why.
     Levels are then no longer for life. Without a period: say how budgets are renewed now."""
     refuse_in(options["as_json"])
     opened = _opened(url)
+    if every is None and (amount is not None or options["purpose"] is not None):
+        raise click.UsageError("say how often it comes back: year, quarter or month; or never.")
     entry = None if every is None else opened.renew(every, amount, **signature(options))
     found = opened.renewal
     said = "levels are for life: nothing of them comes back" if found is None else f"{found}"
@@ -202,12 +204,19 @@ def history(url: str, as_json: bool, **choice: Any) -> None:
     from accord.report.ledgers import events_view, history_view
 
     refuse_in(as_json)
-    done = _opened(url).history(**choice)
+    opened = _opened(url)
+    done = opened.history(**choice)
     releases = [event for event in done if event["kind"] == "release"]
     others = [event for event in done if event["kind"] != "release"]
     document = {"schema": 1, "releases": releases}
     if any(choice.values()):
         document["events"] = others
+    if any(choice.values()) and not done:
+        table, known = choice["table"], dict.fromkeys(a.table for a in opened.accounts())
+        unknown = f"no table {table!r} is registered: {did_you_mean(table, known)}"
+        said = unknown if table is not None and table not in known else "No entry is like that."
+        print_result(as_json, lambda: document, lambda: _plain(said))
+        return
     print_result(
         as_json,
         lambda: document,
@@ -271,7 +280,16 @@ def rotate_key(url: str, **options: Any) -> None:
 
 def _opened(url: str, create: bool = False) -> accord.Ledger:
     """The ledger at a URL, or the one that a table in accord.toml names."""
-    return accord.Ledger(_ledger_of(url) or url, create=create)
+    if (found := _ledger_of(url)) is None and _is_mistyped(url):
+        known = parsing.catalog_here() or ()
+        raise click.UsageError(f"there is no table or ledger {url!r} here: {did_you_mean(url, list(known))}")
+    return accord.Ledger(found or url, create=create)
+
+
+def _is_mistyped(url: str) -> bool:
+    """Whether a word is no file, and like the name of a table in accord.toml."""
+    known = parsing.catalog_here()
+    return known is not None and not Path(url).exists() and bool(get_close_matches(url, list(known)))
 
 
 def _ledger_of(name: str) -> str | None:

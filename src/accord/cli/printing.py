@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import click
 
+import accord
 from accord.errors import AccordError
 
 
@@ -109,3 +110,11 @@ def progress(label: str) -> Iterator[tuple[Callable[[str], None], Callable[[int]
             lambda name: bar.update(task, advance=1, description=f"{label} {name}"),
             lambda steps: bar.update(task, total=steps),
         )
+
+
+def tell_repeated(released: accord.Release) -> None:
+    """Say on stderr that an answer was given out again, where stdout has its one document."""
+    if released.repeated is not None:
+        from accord.report.releases import repeated_text
+
+        click.echo(repeated_text(released), err=True)

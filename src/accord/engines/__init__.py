@@ -8,10 +8,12 @@ from accord.engines.engine import (
     Kind,
     absolute,
     can_be_opened_again,
+    has_place,
     open_source,
     source_label,
     tell,
     watched,
+    without_password,
 )
 
 __all__ = [
@@ -23,8 +25,10 @@ __all__ = [
     "absolute",
     "can_be_opened_again",
     "csv_options",
+    "has_place",
     "open_source",
     "source_label",
     "tell",
     "watched",
+    "without_password",
 ]

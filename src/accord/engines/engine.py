@@ -8,6 +8,7 @@ source that it opens: docs/engines.md.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -208,6 +209,18 @@ def absolute(source: Any) -> Any:
         return [absolute(path) for path in source]
     is_path = isinstance(source, Path) or (isinstance(source, str) and "://" not in source)
     return os.path.abspath(source) if is_path else source  # noqa: PTH100  any text, also a pattern
+
+
+def has_place(source: Any) -> bool:
+    """Whether it is a path, several, or an address: what other processes find under the same name."""
+    return are_paths(source) or (isinstance(source, str) and "://" in source)
+
+
+def without_password(source: Any) -> Any:
+    """Paths and addresses as texts, without who may read them."""
+    if isinstance(source, list | tuple):
+        return [without_password(each) for each in source]
+    return re.sub(r"//[^/@]*@", "//", str(source))
 
 
 def source_label(source: Any, opened: Engine) -> str:

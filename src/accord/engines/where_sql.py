@@ -67,6 +67,11 @@ def _compare(dialect: Dialect, column: str, kind: Kind, operator: str, value: ob
         case ("number" | "untyped", int() | float()) if not isinstance(value, bool):
             return f"({dialect.finite_number(column, kind)} {operator} {dialect.double(float(value))})"
         case ("untyped", str()) if operator not in ("=", "<>"):  # a date, as text
+            if dates.from_text(value) is None:
+                raise QueryError(
+                    f"column {column!r} has no type of its own, and {operator} compares it with a number or "
+                    f"a date, which {value!r} is not. Write a number without quotes, or '2026-01-31'."
+                )
             return f"({dialect.moment(column)} {operator} {dialect.instant(_moment(column, value))})"
         case ("text" | "untyped", str()):
             if operator in ("=", "<>"):

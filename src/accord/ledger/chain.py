@@ -220,9 +220,11 @@ class Replay:
         self.open: dict[int, tuple[str, int]] = {}
         """Reservations that nothing is known to have come of, with the table and its version."""
         self.answers: dict[tuple[str, int], tuple[int, int]] = {}
-        """By plan and table, of which version the newest answer is and in which entry it stands."""
+        """By question and table, of which version the newest answer is and in which entry it stands."""
         self.renewal = ""
         """How budgets are renewed: see renewing.py. Empty: they are for life."""
+        self._renewed: Renewal | None = None
+        """Up to when they were."""
         self.entries = 0
         self.restored = 0
         """How many times an older copy was accepted."""
@@ -271,7 +273,7 @@ class Replay:
             case "policy":
                 self.required = ",".join(content[REQUIRED])
             case "renewal":
-                self.renewal = Renewal.read(content[RENEWAL]).text if content[RENEWAL] else ""
+                self._agree_on_renewal(entry.seq, content[RENEWAL])
             case "renew":
                 self._renew(entry, content)
             case "person" | "refused" | "repeat":
@@ -286,8 +288,13 @@ class Replay:
     def _settle(self, seq: int, content: dict[str, Any]) -> None:
         name, version = self.open.pop(content["reserve"], ("", 0))
         table = next((number for number, row in self.tables.items() if row[0] == name), None)
-        if "plan" in content and table is not None:
-            self.answers[content["plan"], table] = (version, seq)
+        if "question" in content and table is not None:
+            self.answers[content["question"], table] = (version, seq)
+
+    def _agree_on_renewal(self, seq: int, text: str) -> None:
+        if text and (agreed := Renewal.read(text)) != agreed.not_before(self._renewed):
+            self.problems.append(f"entry {seq} lets budgets be renewed for a time for which they were")
+        self.renewal = text
 
     def _renew(self, entry: Entry, content: dict[str, Any]) -> None:
         before, after = Renewal.read(self.renewal), Renewal.read(content[RENEWAL])
@@ -296,7 +303,7 @@ class Replay:
         if after != replace(before, period=after.period):
             self.problems.append(f"entry {entry.seq} renews budgets otherwise than was agreed")
         self.cohorts = before.renewed(self.cohorts, after.period - before.period)
-        self.renewal = after.text
+        self.renewal, self._renewed = after.text, after
 
     def _charge(self, seq: int, numbers: IntArray, charge: IntArray) -> None:
         before, at = self.cohorts, self.cohorts.positions(numbers)

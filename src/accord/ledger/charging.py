@@ -34,7 +34,7 @@ from accord.ledger.recognising import recognised, registered_table
 from accord.ledger.refusing import counting
 from accord.ledger.registering import agree_on_neighbors
 from accord.ledger.renewing import up_to_date
-from accord.ledger.repeating import remember
+from accord.ledger.repeating import question_of, remember
 from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
@@ -64,8 +64,8 @@ class Reservation:
     """The number of the table whose people are charged,"""
     version: int = 0
     """and of its version."""
-    plan: str | None = None
-    """The plan's fingerprint, to know the question again; None: it has none."""
+    question: str | None = None
+    """What was asked of which rows, to know it again; None: it is always drawn."""
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ def settle_all(books: Books, done: Sequence[tuple[Reservation, Answered | None]]
                 entries.append(books.append(db, "failed", content | unchanged))
                 continue
             content["receipts"] = answered.receipts
-            if reservation.plan is not None:
-                content |= {"plan": reservation.plan, "released": answered.released}
+            if reservation.question is not None:
+                content |= {"question": reservation.question, "released": answered.released}
             entries.append(books.append(db, "release", content | unchanged))
-            if reservation.plan is not None:
-                remember(db, reservation.plan, reservation.table, reservation.version, entries[-1])
+            if reservation.question is not None:
+                remember(db, reservation.question, reservation.table, reservation.version, entries[-1])
     if withdrew:  # not above: that it failed is booked
         raise LedgerError("somebody of this table has withdrawn while it was read. Ask again.")
     return entries
@@ -216,7 +216,13 @@ def _charge(
         },
     )
     return Reservation(
-        entry.seq, remaining, fingerprint, entry.hash, registered.id, registered.version, plan.fingerprint
+        entry.seq,
+        remaining,
+        fingerprint,
+        entry.hash,
+        registered.id,
+        registered.version,
+        question_of(table, plan),
     )
 
 

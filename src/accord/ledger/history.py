@@ -53,8 +53,13 @@ class Account:
     spent: tuple[float, float]
     """The least and the most that anyone of them has spent, as far as it counts."""
     left: tuple[float, float]
-    renewed: tuple[float, float] = (0.0, 0.0)
-    """What they had spent before, which counts no more because budgets were renewed."""
+    ever: tuple[float, float] = (0.0, 0.0)
+    """What they have spent in all, also what counts no more because budgets were renewed."""
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether something counts no more."""
+        return self.ever != self.spent
 
 
 def accounts(books: Books) -> list[Account]:
@@ -78,14 +83,14 @@ def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable) -> list[A
     first = np.flatnonzero(np.diff(cohorts.chosen, prepend=NONE))
     counted = np.where(cohorts.spent == PUBLIC, PUBLIC, cohorts.spent - cohorts.renewed)
     columns = [cohorts.chosen[first], np.add.reduceat(cohorts.people, first)]
-    for amount in (counted, cohorts.remaining, cohorts.renewed):
+    for amount in (counted, cohorts.remaining, cohorts.spent):
         columns += [np.minimum.reduceat(amount, first), np.maximum.reduceat(amount, first)]
     accounts = []
     for level, people, *amounts in zip(*(column.tolist() for column in columns), strict=True):
         ends = list(map(to_float, amounts))
         tier_name = " / ".join(names.get(level_text(level), [])) or None
-        spent, remaining, renewed = ((ends[k], ends[k + 1]) for k in (0, 2, 4))
-        accounts.append(Account(row.name, tier_name, to_float(level), people, spent, remaining, renewed))
+        spent, remaining, ever = ((ends[k], ends[k + 1]) for k in (0, 2, 4))
+        accounts.append(Account(row.name, tier_name, to_float(level), people, spent, remaining, ever))
     return accounts
 
 

@@ -145,7 +145,7 @@ class Ledger:
         """
         return requiring.require(self.books, names, Signature(actor, purpose))
 
-    def renew(self, every: str, amount: float = 1.0, *, actor: str, purpose: str) -> Entry:
+    def renew(self, every: str, amount: float | None = None, *, actor: str, purpose: str) -> Entry:
         """Let a part of everyone's level come back at the beginning of every period, from the next one on.
 
         A level is then no longer for life: over k periods a person may lose 1 + (k − 1) · amount times their
@@ -154,7 +154,7 @@ class Ledger:
 
         Args:
             every: a calendar "year", "quarter" or "month", in UTC; "never": levels are for life.
-            amount: the part of everyone's level that comes back.
+            amount: the part of everyone's level that comes back: 0.5 is half of it, 1 all.
             actor: who decided it.
             purpose: why, such as what people have consented to.
 

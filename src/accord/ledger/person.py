@@ -95,7 +95,7 @@ class Person:
             "level": level_text(self.level),
             "spent": level_text(self.spent),
             "left": level_text(self.left),
-            **({} if self.renewal is None else {"renewed": level_text(self.renewed)}),
+            **({"renewed": level_text(self.renewed)} if self.renewal or self.renewed else {}),
             "releases": [
                 {
                     **{

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 
 import numpy as np
 
@@ -68,8 +68,20 @@ class Renewal:
     @property
     def next(self) -> date:
         """When budgets are renewed next."""
-        year, part = divmod(self.period + 1, PERIODS[self.every])
+        return replace(self, period=self.period + 1).beginning
+
+    @property
+    def beginning(self) -> date:
+        """Of the period."""
+        year, part = divmod(self.period, PERIODS[self.every])
         return date(year, part * 12 // PERIODS[self.every] + 1, 1)
+
+    def not_before(self, earlier: Renewal | None) -> Renewal:
+        """The same, but from a period on that begins no earlier than one for which budgets were renewed."""
+        if earlier is None:
+            return self
+        renewed_until = datetime.combine(earlier.beginning, time.min, UTC)
+        return replace(self, period=max(self.period, self.period_of(renewed_until)))
 
     def due(self, now: datetime) -> Renewal | None:
         """The same after the renewals that are due; None: none is."""
@@ -85,11 +97,19 @@ class Renewal:
         allowed = allowed_of(cohorts.level, cohorts.spent, renewed)
         return replace(cohorts, renewed=renewed, allowed=allowed)
 
-    def __str__(self) -> str:
+    @property
+    def rule(self) -> str:
+        """How much comes back when, in a few words."""
         part = "all" if self.amount == MICRO else level_text(self.amount)
-        decade = MICRO + 10 * PERIODS[self.every] * self.amount
+        return f"{part} of everyone's level comes back every calendar {self.every}"
+
+    @property
+    def decade(self) -> int:
+        """How many times their level somebody may lose within ten years, in millionths."""
+        return MICRO + 10 * PERIODS[self.every] * self.amount
+
+    def __str__(self) -> str:
         return (
-            f"budgets are renewed every {self.every}, next on {self.next}: {part} of everyone's level comes "
-            "back. So a level is not for life: within ten years somebody may lose up to "
-            f"{level_text(decade)} times their level"
+            f"budgets are renewed: {self.rule}, next on {self.next}. So a level is not for life: within ten "
+            f"years somebody may lose up to {level_text(self.decade)} times their level"
         )

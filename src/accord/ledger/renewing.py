@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import accord
-from accord.budget import MICRO, to_micro
-from accord.errors import LedgerError, SpecError, did_you_mean
+from accord.budget import to_micro
+from accord.errors import LedgerError, did_you_mean
 from accord.ledger.accounts import (
     Accounts,
     checked_accounts,
@@ -24,35 +24,43 @@ from accord.ledger.chain import Entry
 from accord.ledger.renewal import PERIODS, RENEWAL, Renewal
 from accord.ledger.signing import Signature
 from accord.ledger.store import Session
+from accord.ledger.validation import newest_renewal
 
 NEVER = "never"
 """Budgets are for life."""
 
 
-def renew(books: Books, every: str, amount: float, signature: Signature) -> Entry:
+def renew(books: Books, every: str, amount: float | None, signature: Signature) -> Entry:
     """Let budgets be renewed from the next period on, or not any more: see `Ledger.renew`."""
     if every not in (*PERIODS, NEVER):
         raise LedgerError(
             f"budgets cannot be renewed every {every!r}: {did_you_mean(every, [*PERIODS, NEVER])}"
         )
-    part = _part_of(amount)
+    if (amount is None) != (every == NEVER):
+        raise LedgerError(
+            "say which part of everyone's level comes back: amount=0.5 is half of it, 1 all of it (on the "
+            "command line --amount)."
+            if amount is None
+            else f"if budgets are never renewed, nothing comes back. Leave amount={amount!r} out."
+        )
+    part = 0 if amount is None else _part_of(amount)
     signature.refuse_incomplete("how budgets are renewed")
     with books.writing() as db:
         before = up_to_date(books, db)
         now = datetime.now(UTC)
         agreed = None if every == NEVER else Renewal(every, part, 0)
         if agreed is not None:
-            agreed = replace(agreed, period=agreed.period_of(now))
+            last = newest_renewal(db)
+            renewed = None if last is None else Renewal.read(str(last.outline.get(RENEWAL)))
+            agreed = replace(agreed, period=agreed.period_of(now)).not_before(renewed)
         return _book(books, db, before, agreed, "renewal", signature)
 
 
 def _part_of(amount: float) -> int:
     """The part of a level that comes back, in millionths."""
-    try:
-        part = int(to_micro(amount))
-    except SpecError:
-        part = 0
-    if not 0 < part <= MICRO:
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    part = int(to_micro(amount)) if is_number and 0 < amount <= 1 else 0
+    if not part:
         raise LedgerError(
             f"amount={amount!r} is the part of everyone's level that comes back: above 0, and at most 1."
         )

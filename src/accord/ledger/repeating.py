@@ -1,11 +1,12 @@
 """Repeating: the same question about the same people has been answered, and the answer is given out again.
 
-The answer is what was released then, so that nobody loses anything by it ([J] post-processing), and nobody is
-charged. The same question is the same plan (`Plan.fingerprint`) for the same version of a table, which is who
-is in it with which level. Values may have changed since, which a ledger cannot know: whoever wants them asks
-for a fresh draw, which is charged.
+The answer is what was released then, so that nobody loses anything by it (post-processing), and nobody is
+charged. The same question is the same plan (`Plan.fingerprint`) for the same rows (`Table.origin`) of the
+same version of a table, which is who is in it with which level. Values may have changed since, which a ledger
+cannot know: whoever wants them asks for a fresh draw, which is charged.
 
-Somebody who withdrew since is in the old answer, so that it is not given out again.
+Somebody who withdrew since, or opted out, is in the old answer, so that it is not given out again. Plans from
+what is left are about whoever had something left, which their Spec does not tell: they are always drawn.
 
 The chain has what was released, in entries of kind "release"; `accord_answer` only says in which.
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import accord
-from accord.ledger.accounts import TableRow, checked_accounts
+from accord.ledger.accounts import CohortsOfTable, TableRow, checked_accounts
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry
 from accord.ledger.requiring import refuse_unsigned
@@ -26,7 +27,7 @@ from accord.ledger.store import Session
 from accord.ledger.validation import digests, entry_of, newest_entry, select
 from accord.ledger.withdrawing import withdrew_since
 from accord.people.identity import Registrable
-from accord.planning import Plan
+from accord.planning import Plan, digest_of
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,19 @@ class Repetition:
     """For each of the tables that were asked about."""
 
 
-def remember(db: Session, plan: str, table: int, version: int, entry: Entry) -> None:
+def question_of(table: Registrable, plan: Plan) -> str | None:
+    """What is asked of which rows, to know it again; None: it is always drawn."""
+    if plan.spec.is_rest or (fingerprint := plan.fingerprint) is None:
+        return None
+    return digest_of((fingerprint, table.origin))
+
+
+def remember(db: Session, question: str, table: int, version: int, entry: Entry) -> None:
     """Note in which entry the newest answer to a question stands."""
-    db.run("DELETE FROM accord_answer WHERE plan = ? AND tab = ?", plan, table)
+    db.run("DELETE FROM accord_answer WHERE question = ? AND tab = ?", question, table)
     db.run(
-        "INSERT INTO accord_answer (plan, tab, version, entry) VALUES (?, ?, ?, ?)",
-        plan,
+        "INSERT INTO accord_answer (question, tab, version, entry) VALUES (?, ?, ?, ?)",
+        question,
         table,
         version,
         entry.seq,
@@ -69,20 +77,21 @@ def repetition(
 
     None: one of them was not answered before, or is of another version of its table.
     """
-    plans = [plan.fingerprint for _, plan in asked]
+    questions = [question_of(table, plan) for table, plan in asked]
     with books.reading() as db:
-        if not all(plan and select(db, "accord_answer", "WHERE plan = ?", plan) for plan in set(plans)):
+        if not all(each and select(db, "accord_answer", "WHERE question = ?", each) for each in questions):
             return None
     fingerprints = [table.identity.fingerprint(books.secret) for table, _ in asked]
     with books.writing() as db:
         accounts = checked_accounts(db)
         refuse_unsigned(accounts.meta, signature)
-        tables = {row.fingerprint: row for row in accounts.tables}
         answers, numbers = [], []
-        for plan, fingerprint in zip(plans, fingerprints, strict=True):
-            table = tables.get(fingerprint)
-            answer = None if table is None or plan is None else _booked(books, db, table, plan)
-            if table is None or answer is None:
+        for question, fingerprint in zip(questions, fingerprints, strict=True):
+            table = next((row for row in accounts.tables if row.fingerprint == fingerprint), None)
+            if table is None or question is None or _has_lost_somebody(accounts.cohorts_of(table.id)):
+                return None
+            answer = _booked(books, db, table, question)
+            if answer is None:
                 return None
             answers.append(answer)
             numbers.append(table.id)
@@ -97,9 +106,14 @@ def repetition(
         return Repetition(books.append(db, "repeat", content), tuple(answers))
 
 
-def _booked(books: Books, db: Session, table: TableRow, plan: str) -> BookedAnswer | None:
-    """The newest answer to a plan for this version of a table, about people none of whom withdrew since."""
-    rows = select(db, "accord_answer", "WHERE plan = ? AND tab = ?", plan, table.id)
+def _has_lost_somebody(cohorts: CohortsOfTable) -> bool:
+    """Whether somebody is in a table by its levels who has opted out elsewhere, or has withdrawn."""
+    return bool(((cohorts.chosen > 0) & (cohorts.level == 0)).any())
+
+
+def _booked(books: Books, db: Session, table: TableRow, question: str) -> BookedAnswer | None:
+    """The newest answer to a question for this version of a table, if nobody in it has withdrawn since."""
+    rows = select(db, "accord_answer", "WHERE question = ? AND tab = ?", question, table.id)
     if not rows or rows[0][2] != table.version:
         return None
     entry = entry_of(db, rows[0][3])
@@ -109,7 +123,11 @@ def _booked(books: Books, db: Session, table: TableRow, plan: str) -> BookedAnsw
     if entry is None or reserved is None or entry.seal != books.required_key().seal(entry.hash):
         raise db.damaged("the entry of an answer is not what was written")
     about = reserved.outline
-    if (content.get("plan"), about.get("table"), about.get("version")) != (plan, table.name, table.version):
+    if (content.get("question"), about.get("table"), about.get("version")) != (
+        question,
+        table.name,
+        table.version,
+    ):
         raise db.damaged("an answer is stored under another question")
     if withdrew_since(db, reserved.seq, table.id):
         return None

@@ -18,7 +18,7 @@ Databases keep deleted rows in their files for a while: those of SQLite are purg
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -61,10 +61,12 @@ class Rotation:
     """Where the new key is kept; None: by whoever gave it."""
     purged: bool
     """Whether the database's files hold nothing any more of the former hashes."""
+    given_by: str = field(default="key=", repr=False)
+    """How a key is given that is in no file."""
 
     def __str__(self) -> str:
         kept = (
-            f"Give it wherever the ledger is used: set the variable {keys.VARIABLE} to it now, or key=."
+            f"Give it wherever the ledger is used: {self.given_by}."
             if self.key_file is None
             else f"It is in {self.key_file!r}: keep a copy of it apart from the ledger's."
         )
@@ -218,4 +220,6 @@ def _write(
             "accounts": accounts.digest(digest),
         },
     )
-    return Rotation(entry.seq, int(order.size), len(tables), None if path is None else str(path), False)
+    by = "key=" if isinstance(after.store, SQLite) else f"set the variable {keys.VARIABLE} to it now, or key="
+    kept = None if path is None else str(path)
+    return Rotation(entry.seq, int(order.size), len(tables), kept, False, by)

@@ -44,9 +44,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "first TEXT NOT NULL, last TEXT NOT NULL, times BIGINT NOT NULL, PRIMARY KEY (tab, actor, reason))",
     ),
     (
-        # in which entry the newest answer to a question stands: a plan for a version of a table
-        "CREATE TABLE accord_answer (plan TEXT NOT NULL, tab BIGINT NOT NULL, version BIGINT NOT NULL, "
-        "entry BIGINT NOT NULL, PRIMARY KEY (plan, tab))",
+        # in which entry the newest answer to a question stands, for which version of a table
+        "CREATE TABLE accord_answer (question TEXT NOT NULL, tab BIGINT NOT NULL, version BIGINT NOT NULL, "
+        "entry BIGINT NOT NULL, PRIMARY KEY (question, tab))",
         # what of `spent` counts no more, because budgets were renewed
         "ALTER TABLE accord_cohort ADD COLUMN renewed BIGINT NOT NULL DEFAULT 0",
     ),

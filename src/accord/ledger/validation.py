@@ -76,7 +76,7 @@ COLUMNS: dict[str, dict[str, Whole | Text | Int64Bytes]] = {
         "hash": _HASH,
         "seal": _HASH,
     },
-    "accord_answer": {"plan": _HASH, "tab": _NUMBER, "version": _NUMBER, "entry": _NUMBER},
+    "accord_answer": {"question": _HASH, "tab": _NUMBER, "version": _NUMBER, "entry": _NUMBER},
     "accord_refused": {
         "tab": _ANY,
         "actor": _ANY,
@@ -149,6 +149,11 @@ def entry_of(db: Session, number: int) -> Entry | None:
 def newest_registration(db: Session) -> Entry | None:
     """The last entry that registered a table; None: there is none yet."""
     return _first(db, "WHERE kind = 'register' ORDER BY seq DESC LIMIT 1")
+
+
+def newest_renewal(db: Session) -> Entry | None:
+    """The last entry that renewed budgets; None: there is none yet."""
+    return _first(db, "WHERE kind = 'renew' ORDER BY seq DESC LIMIT 1")
 
 
 def registrations(db: Session) -> Iterator[Entry]:

@@ -87,7 +87,7 @@ def examine(
         problems.append("who is in which cohort is not what was registered")
     if replay.entries and {name: meta.get(name, "") for name in replay.policy} != replay.policy:
         problems.append("what has to be said, or how budgets are renewed, is not what was booked")
-    if {tuple(row[:2]): tuple(row[2:]) for row in rows("accord_answer", "plan, tab")} != replay.answers:
+    if {tuple(row[:2]): tuple(row[2:]) for row in rows("accord_answer", "question, tab")} != replay.answers:
         problems.append("which questions have been answered is not what follows from the entries")
     if replay.tables and (meta.get("key"), meta.get("neighbors")) != replay.meta:
         problems.append("the check of the key, or the notion of neighbors, is not what was registered")

@@ -60,6 +60,11 @@ class Registrable(Protocol):
         """Where the levels come from, as plain data of public things."""
         ...
 
+    @property
+    def origin(self) -> tuple[Any, ...]:
+        """Which rows these are, as plain data of public things: the same only for the same source."""
+        ...
+
     def spec(self) -> Spec:
         """The public levels, and how many people have each."""
         ...

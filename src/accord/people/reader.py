@@ -6,7 +6,7 @@ What it gives is private: it is for releases alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -140,11 +140,16 @@ class TableReader(Reader):
     def check(self, query: Query) -> None:
         """Refuse what the columns cannot answer, by their names and kinds. No value is read."""
         columns = self.engine.columns
-        for column in query.columns:
-            if column not in columns:
-                raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
+        self.refuse_unknown(query.columns)
         parts = [query.part] if isinstance(query, Grouped) else []
         column_kinds.refuse_wrong_kinds(self.engine.dialect, columns, query.encoding, parts, query.statistic)
+
+    def refuse_unknown(self, names: Iterable[str]) -> None:
+        """Refuse names that no column has."""
+        columns = self.engine.columns
+        for column in names:
+            if column not in columns:
+                raise QueryError(f"there is no column {column!r}: {did_you_mean(column, columns)}")
 
     # ---- summaries -----------------------------------------------------------------------------------------
 

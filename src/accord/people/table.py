@@ -7,10 +7,11 @@ from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
 
 from accord import planning, relation
 from accord.budget import level_text
-from accord.engines import Engine, Kind, absolute, can_be_opened_again
+from accord.engines import Engine, Kind, absolute, can_be_opened_again, has_place, without_password
 from accord.errors import PlanError, QueryError, SourceError
 from accord.people.consent import Consent
 from accord.people.description import Description
@@ -34,7 +35,7 @@ from accord.statistics import (
     reporting_missing,
     where,
 )
-from accord.statistics.declared import described
+from accord.statistics.declared import Undescribed, described
 from accord.statistics.query import A
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Table:
         """What is declared about it where it is described once."""
         self._has_looked = False
         self._opened_with: Opened | None = None
+        self._token = uuid4().hex
         source = None if consent is None else consent.source
         self._read_by(TableReader(engine, levels, user, roster, within, source))
 
@@ -119,6 +121,19 @@ class Table:
             "register": None if consent is None else dict(consent.origin),
             "as_of": None if self.as_of is None else self.as_of.isoformat(),
         }
+
+    @property
+    def origin(self) -> tuple[Any, ...]:
+        """Which rows these are: the place of a file or of a table on a server, how it is read, and the group.
+
+        What is in memory has no place, and is the same only as long as the table is open.
+        """
+        opened = self._opened_with
+        group = () if self.reader.group is None else self.reader.group
+        if opened is None or not has_place(opened.source):
+            return (self._token, *group)
+        options = {name: opened.options[name] for name in ("csv", "user", "epsilon", "neighbors")}
+        return (without_password(opened.source), options, *group)
 
     @property
     def lends(self) -> bool:
@@ -226,6 +241,8 @@ class Table:
             QueryError: it leaves out what is not declared here.
         """
         columns = {} if self.description is None else self.description.columns
+        if isinstance(asked, Undescribed):
+            self.reader.refuse_unknown(asked.columns_named)
         return described(asked, columns, several_rows=self.user is not None)
 
     def check(self, query: Any) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from accord.planning.choose import (
     task_of,
     whole_share,
 )
+from accord.planning.fingerprint import digest_of
 from accord.planning.plan import Plan, midpoint_error
 
 WorkloadPlan: TypeAlias = Plan
@@ -40,6 +41,7 @@ __all__ = [
     "Plan",
     "WorkloadPlan",
     "by_level",
+    "digest_of",
     "midpoint_error",
     "plan",
     "plan_within",

@@ -8,7 +8,7 @@ is added to a statistic later is not forgotten here.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date
 from fractions import Fraction
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accord.statistics import Algorithm
+from accord.statistics import Algorithm, Part
 
 if TYPE_CHECKING:
     from accord.mechanisms.record import Calibration
@@ -27,8 +27,17 @@ def fingerprint(plan: Plan) -> str | None:
     """Of a plan; None: it runs somebody's own algorithm, which nothing tells from another of its name."""
     if any(isinstance(part.query, Algorithm) for part in plan.parts):
         return None
+    return _digest(_pieces(plan))
+
+
+def digest_of(value: Any) -> str:
+    """Of plain data: texts, numbers, dates, tuples of these and the like."""
+    return _digest(_plain(value))
+
+
+def _digest(pieces: Iterable[bytes]) -> str:
     digest = hashlib.sha256(b"accord plan 1")
-    for piece in _pieces(plan):
+    for piece in pieces:
         digest.update(f"{len(piece)}\n".encode())
         digest.update(piece)
     return digest.hexdigest()
@@ -70,6 +79,8 @@ def _plain(value: Any) -> Iterator[bytes]:
             yield repr(value).encode(errors="surrogatepass")
         case _ if is_dataclass(value):
             for field in fields(value):
+                if isinstance(value, Part) and field.name == "where":
+                    continue  # as it was written: what was read of it is beside it
                 yield field.name.encode()
                 yield from _plain(getattr(value, field.name))
         case _:

@@ -138,7 +138,7 @@ def accounts_document(accounts: list[Account]) -> dict[str, Any]:
                 "people": a.people,
                 "spent": [amount_text(x) for x in a.spent],
                 "left": [amount_text(x) for x in a.left],
-                **({"renewed": [amount_text(x) for x in a.renewed]} if a.renewed[1] else {}),
+                **({"ever": [amount_text(x) for x in a.ever]} if a.is_renewed else {}),
             }
             for a in accounts
         ],

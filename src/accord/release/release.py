@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from accord.budget import charges_text
-from accord.errors import AccordError, LedgerError, PrivacyWarning, warn
+from accord.errors import AccordError, LedgerError, PlanError, PrivacyWarning, warn
 from accord.mechanisms.sample import SampleCalibration
 from accord.noise import SECURE, Noise
 from accord.people.public_groups import PublicGroups
@@ -59,6 +59,8 @@ def release(
     A table whose description names a ledger is booked there, whoever asks. What was asked before of the same
     version of a table is not drawn again, unless `fresh`.
     """
+    if not isinstance(fresh, bool):
+        raise PlanError(f"fresh={fresh!r} is not True or False. True draws anew, and charges again.")
     ledger = table.own_ledger() if ledger is None else ledger
     signature = signed(ledger, actor, purpose)
     plan, read = decided(table, asked, mechanism, share, t, ledger)

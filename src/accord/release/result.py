@@ -213,7 +213,8 @@ class Release(Generic[A]):
     def to_pandas(self, confidence: float = 0.95) -> Any:
         """The answer as a data frame, one row for each number: `accord.release.tidy` has the columns.
 
-        The interval in it is the one of `interval(confidence)`.
+        The interval in it is the one of `interval(confidence)`. Its `attrs` say when it was answered, and
+        whether the answer was given out again.
         """
         from accord.release.tidy import to_frame
 
@@ -245,6 +246,8 @@ class Release(Generic[A]):
         return release_html(self)
 
     def __repr__(self) -> str:
+        if self.repeated is not None and self.plan.choice is None:
+            return f"<Release: {self.plan.query.label}, given out again>"
         if self.plan.is_workload:
             return f"<Release: {', '.join(map(repr, self.parts))}>"
         if self.plan.is_grouped:
@@ -256,4 +259,5 @@ class Release(Generic[A]):
         else:
             value = str(self.answer)
         error = f"rmse {self.rmse:.6g} ({self.plan.unit})"
-        return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}>"
+        again = "" if self.repeated is None else f", given out again: of {self.time:%Y-%m-%d %H:%M} UTC"
+        return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}{again}>"

@@ -73,7 +73,9 @@ def to_frame(release: Release, confidence: float) -> Any:
     own = [name for name in OWN_NAMES if name in present or name not in _OF_A_KIND]
     frame = pd.DataFrame(rows, columns=list(dict.fromkeys(["question", *groups, *own])))
     unknown = [name for name in own if frame[name].isna().all()]
-    return frame.astype(dict.fromkeys(unknown, float))  # numbers, of which none is known
+    frame = frame.astype(dict.fromkeys(unknown, float))  # numbers, of which none is known
+    frame.attrs |= {"time": str(release.parts[0].time), "repeated": release.repeated is not None}
+    return frame
 
 
 def _rows(release: Release, confidence: float) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from accord import odds
-from accord.budget import amount_text, to_micro
+from accord.budget import MICRO, PUBLIC, amount_text, to_micro
 from accord.errors import LedgerError, did_you_mean
 from accord.report import svg
 from accord.report.html import article
@@ -23,6 +23,7 @@ from accord.report.tables import add_row, bullet, near, number, text_table
 if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.ledger.history import Account
+    from accord.ledger.renewal import Renewal
 
 _MOST_RELEASES = 40
 
@@ -47,7 +48,7 @@ def board(ledger: Ledger, table: str, about: str = "") -> dict[str, Any]:
         "about": about,
         "ledger": ledger.label,
         "time": datetime.now(UTC).isoformat(),
-        "levels": [_level(account) for account in accounts],
+        "levels": [_level(account, renewal) for account in accounts],
         "releases": [_release(event) for event in events if event["kind"] == "release"],
         "versions": len(registered),
         "lowered": sum(event["lowered"] for event in registered),
@@ -57,17 +58,24 @@ def board(ledger: Ledger, table: str, about: str = "") -> dict[str, Any]:
     }
 
 
-def _level(account: Account) -> dict[str, Any]:
+def _level(account: Account, renewal: Renewal | None) -> dict[str, Any]:
     micro = int(to_micro(account.level))
     return {
         "tier": account.tier,
         "level": amount_text(account.level),
         "people": account.people,
-        "meaning": "opted out: never read" if micro == 0 else _meaning(micro),
+        "meaning": "opted out: not read" if micro == 0 else _meaning(micro),
+        **({"within_ten_years": _meaning(_within_ten_years(micro, renewal))} if renewal and micro else {}),
         "spent": [amount_text(x) for x in account.spent],
         "left": [amount_text(x) for x in account.left],
+        **({"ever": [amount_text(x) for x in account.ever]} if account.is_renewed else {}),
         "part_spent": min(1.0, account.spent[1] / account.level) if 0 < account.level < inf else None,
     }
+
+
+def _within_ten_years(micro: int, renewal: Renewal) -> int:
+    """What somebody of a level may lose within ten years."""
+    return micro if micro == PUBLIC else micro * renewal.decade // MICRO
 
 
 def _meaning(micro: int) -> str:
@@ -113,11 +121,16 @@ def board_view(found: dict[str, Any]) -> RenderableType:
 
 
 def _chosen(found: dict[str, Any]) -> RenderableType:
-    span = f" of a {found['every']}" if "every" in found else ""
+    is_renewed = "renewal" in found
+    span = ""
+    if is_renewed or any("ever" in level for level in found["levels"]):
+        span = f" of a {found['every']}" if is_renewed else " since budgets were last renewed"
     title = f"Who chose what, and what it promises for all releases{span} together"
-    table = text_table("choice", ">people", "what was promised", title=title)
+    decade = ["what that comes to within ten years"] if is_renewed else []
+    table = text_table("choice", ">people", "what was promised", *decade, title=title)
     for level in found["levels"]:
-        add_row(table, _name(level), f"{level['people']:,}", level["meaning"])
+        later = [level.get("within_ten_years", "")] if is_renewed else []
+        add_row(table, _name(level), f"{level['people']:,}", level["meaning"], *later)
     return table
 
 
@@ -156,12 +169,14 @@ def _answer(answer: dict[str, Any]) -> str:
 
 
 def _left(found: dict[str, Any]) -> RenderableType:
-    table = text_table("choice", ">spent", ">left", title="What is left")
+    is_renewed = any("ever" in level for level in found["levels"])
+    title = "What is left" + (", since budgets were renewed" if is_renewed else "")
+    table = text_table("choice", ">spent", ">left", *([">spent ever"] if is_renewed else []), title=title)
     for level in found["levels"]:
         if level["part_spent"] is not None:
-            add_row(
-                table, _name(level), *(" … ".join(dict.fromkeys(level[name])) for name in ("spent", "left"))
-            )
+            ever = [level.get("ever", level["spent"])] if is_renewed else []
+            amounts = (level["spent"], level["left"], *ever)
+            add_row(table, _name(level), *(" … ".join(dict.fromkeys(ends)) for ends in amounts))
     return table
 
 

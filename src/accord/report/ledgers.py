@@ -75,7 +75,7 @@ def accounts_view(accounts: list[Account], renewal: Renewal | None = None) -> Re
     if len(accounts) > _MOST_LINES:
         add_row(table, f"… {len(accounts) - _MOST_LINES:,} more levels", "", "", "", "", "", "")
     note = "of people of one level the least and the most; the bar is for the most"
-    if any(a.renewed[1] for a in accounts):
+    if any(a.is_renewed for a in accounts):
         note += "; what was spent before budgets were renewed is not in it"
     return Group(table, Text(note, "dim"), *_about_renewal(renewal))
 
@@ -137,9 +137,9 @@ def _event_text(event: dict[str, Any]) -> str:
         case "policy":
             return f"requires {' and '.join(event['require']) or 'nothing'}"
         case "renewal":
-            return f"budgets are renewed: {event['renewal'] or 'never'}"
+            return f"from now on: {_rule(event) or 'levels are for life'}"
         case "renew":
-            return f"budgets were renewed: {event['renewal']}"
+            return f"budgets were renewed: {_rule(event)}"
         case "repeat":
             return f"given out again: {', '.join(event['queries'])}"
         case "refused":
@@ -150,6 +150,13 @@ def _event_text(event: dict[str, Any]) -> str:
             return f"the key was changed: {event['people']:,} people have other hashes"
         case _:
             return "an older copy was accepted"
+
+
+def _rule(event: dict[str, Any]) -> str:
+    """How budgets are renewed, as an entry has it; empty: not at all."""
+    from accord.ledger.renewal import Renewal
+
+    return Renewal.read(event["renewal"]).rule if event["renewal"] else ""
 
 
 def _reservation_cells(reservation: dict[str, Any]) -> list[str]:

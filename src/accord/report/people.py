@@ -51,6 +51,8 @@ def _budget(person: Person) -> list[str]:
         counts = "Opted out: they are not read."
     else:
         counts = f"The strictest level that they chose, which counts everywhere: {level_text(person.level)}."
+    if person.renewal is not None and not person.has_withdrawn and 0 < person.level < PUBLIC:
+        counts = f"{counts} But {person.renewal}."
     if person.spent in (0, PUBLIC):
         spent = "Nothing was spent." if person.spent == 0 else "Read without noise, because they were public."
         return [counts, spent]
@@ -58,8 +60,6 @@ def _budget(person: Person) -> list[str]:
     renewed = ""
     if person.renewed:
         renewed = f" in all, of which {level_text(person.renewed)} counts no more,"
-    if person.renewal is not None:
-        counts = f"{counts} But {person.renewal}."
     return [
         counts,
         f"Spent {level_text(person.spent)}{renewed or ','} left {level_text(person.left)}.",

@@ -51,10 +51,12 @@ def release_view(release: Release) -> RenderableType:
 
 def repeated_text(release: Release) -> str:
     """That an answer was given out again, in sentences."""
-    time, given = release.parts[0].time, release.repeated
-    assert time is not None and given is not None
+    times = sorted(part.time for part in release.parts if part.time is not None)
+    span = " to ".join(dict.fromkeys(f"{time:%Y-%m-%d %H:%M}" for time in (times[0], times[-1])))
+    given = release.repeated
+    assert given is not None
     return (
-        f"Asked before: this is the answer of {time:%Y-%m-%d %H:%M} UTC, given out again as entry "
+        f"Asked before: this is the answer of {span} UTC, given out again as entry "
         f"{given.entry:,}. Nobody is charged. Values that have changed since are not in it: fresh=True (on "
         "the command line --fresh) draws anew."
     )

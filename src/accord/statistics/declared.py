@@ -69,6 +69,16 @@ class Undescribed:
             return ask(**arguments | _of_rows(filled, grid.per_person, declared, query.label))
         return query
 
+    @property
+    def columns_named(self) -> tuple[str, ...]:
+        """The columns that it names, of which a table may declare something."""
+        if "queries" in self._arguments:
+            asked = (query for query in self._arguments["queries"] if isinstance(query, Undescribed))
+            return tuple(name for query in asked for name in query.columns_named)
+        features = self._arguments.get("features", ())
+        named = (*(self._arguments.get(name) for name in ("column", "by", "target")), *features)
+        return tuple(name for name in named if isinstance(name, str))
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # what Python itself looks for
             raise AttributeError(name)

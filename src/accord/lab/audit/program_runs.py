@@ -18,9 +18,12 @@ from fractions import Fraction
 from functools import partial
 from importlib import import_module
 from io import StringIO
+from itertools import count
 from math import inf
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
@@ -29,6 +32,7 @@ from accord.errors import AccordError
 from accord.lab.audit.release_laws import Outcome, RecordingNoise
 from accord.lab.audit.table_forms import Row, Source, in_its_form, register_in_its_form
 from accord.ledger import chain
+from accord.people import table
 from accord.planning import Plan
 
 KEY = "a key for programs that are tried"
@@ -255,9 +259,14 @@ def _closing() -> Iterator[dict[str, Any]]:
         names.clear()
 
 
+def _file_names(source: Any) -> Any:
+    """Paths without their folders."""
+    return [_file_names(each) for each in source] if isinstance(source, list) else Path(str(source)).name
+
+
 @contextmanager
 def _stand_ins(noise: ProgramNoise) -> Iterator[None]:
-    """The noise and the clock of releases, and of a ledger."""
+    """The noise and the clock of releases, and of a ledger; and which source is which."""
 
     def for_plan(call: Callable[..., Any]) -> Callable[..., Any]:
         def called(plan: Plan, *rest: Any) -> Any:
@@ -270,6 +279,7 @@ def _stand_ins(noise: ProgramNoise) -> Iterator[None]:
         return called
 
     _Clock.ticks = 0
+    numbers = count()
     release = vars(_RELEASING)
     stand_ins: dict[Any, dict[str, Any]] = {
         _RELEASING: {
@@ -279,6 +289,8 @@ def _stand_ins(noise: ProgramNoise) -> Iterator[None]:
             "run_algorithm": for_plan(release["run_algorithm"]),
         },
         chain: {"datetime": _Clock},
+        # where a source lies is public, and elsewhere in each run
+        table: {"uuid4": lambda: UUID(int=next(numbers)), "without_password": _file_names},
     }
     before = {module: {name: vars(module)[name] for name in names} for module, names in stand_ins.items()}
     try:
