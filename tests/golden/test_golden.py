@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import sys
+from decimal import Decimal
 from importlib import import_module
 from importlib.resources import files
 from itertools import count
@@ -71,7 +72,18 @@ def alike(one, other):
         return list(one) == sorted(other) and all(alike(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(alike, one, other))
-    return one == other
+    return one == other or are_charges_alike(one, other)
+
+
+def are_charges_alike(one, other):
+    """Whether two texts have charges that differ by a millionth at most: τ is rounded down, by machines of several kinds."""
+    if not (isinstance(one, str) and isinstance(other, str) and len(one.split()) == len(other.split())):
+        return False
+    try:
+        pairs = zip(map(Decimal, one.split()), map(Decimal, other.split()), strict=True)
+        return all(x == y or abs(x - y) <= Decimal("0.000001") for x, y in pairs)
+    except ArithmeticError:
+        return False
 
 
 def timeless(document):

@@ -761,7 +761,15 @@ def test_the_command_line(tmp_path, monkeypatch):
     place = str(tmp_path / "a.db.key")
     assert (done.exit_code, json.loads(done.stdout)) == (
         0,
-        {"schema": 1, "entry": 2, "people": 2, "tables": 1, "key_file": place, "purged": True, "given_by": "key="},
+        {
+            "schema": 1,
+            "entry": 2,
+            "people": 2,
+            "tables": 1,
+            "key_file": place,
+            "purged": True,
+            "given_by": "key=",
+        },
     )
     assert (
         "as entry 3. Everyone has another hash (2 in"
