@@ -603,7 +603,7 @@ def test_a_ledger_of_a_newer_version(url):
     with ledger.books.store.write() as db:
         db.run("UPDATE accord_meta SET value = '99' WHERE name = 'schema'")
     with pytest.raises(
-        LedgerError, match=r"is of version 99, and this accord knows 2\. Install a newer accord"
+        LedgerError, match=r"is of version 99, and this accord knows 3\. Install a newer accord"
     ):
         Ledger(url, KEY)
 
