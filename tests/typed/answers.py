@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Any, assert_type
 
 import accord
+from accord.release.derived import Derived, Ratio
 
 
 def every_kind_of_answer() -> None:
@@ -39,3 +40,21 @@ def every_kind_of_answer() -> None:
 def asked(by: str | None) -> None:
     """Whether there are groups is known when it runs."""
     assert_type(accord.count(by=by), accord.Query[Any])
+
+
+def answers_from_answers() -> None:
+    """Sums and differences are linear in released numbers, ratios are not."""
+    people = accord.table("people.parquet", epsilon="epsilon")
+    old, adult = (
+        people.release(accord.count(where="age >= 65")),
+        people.release(accord.count(where="age >= 18")),
+    )
+    assert_type(old - adult, Derived)
+    assert_type(100 * old - 5, Derived)
+    assert_type(-old / 2, Derived)
+    assert_type((old + adult) / adult, Ratio)
+    assert_type(1 / old, Ratio)
+    assert_type(old.ratio(adult) * 100 - 1, Ratio)
+    assert_type((old - adult).value, float)
+    assert_type((old / adult).interval(0.95), tuple[float, float])
+    old * adult  # type: ignore[operator]

@@ -96,7 +96,7 @@ def crossing(is_beyond: Callable[[float], bool], start: float) -> float:
         inside, outside, step = inside - step, inside, 4 * step
         if inside == -inf:
             return -inf
-    for _ in range(40):  # bisection, to a millionth of a millionth of what it began with
+    for _ in range(30):  # bisection, to a billionth of what it begins with
         middle = (inside + outside) / 2
         inside, outside = (inside, middle) if is_beyond(middle) else (middle, outside)
     return outside

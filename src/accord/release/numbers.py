@@ -15,8 +15,9 @@ Everything else has its own interval and no more: ratios of two noisy sums (mean
 there are), variances, `sample`, noises of whole numbers on a scale that is not large.
 
 Draws are told apart by the plan's fingerprint, the time of the answer and what was released, so that an
-answer that a ledger gives out again, or that comes from a pickle, is the same number as the first one. Where
-two cells always add up to everyone and one noise serves both, the second is the public number minus the first.
+answer that a ledger gives out again, or that comes from a pickle, is the same number as the first one.
+Where two cells always add up to everyone and one noise serves both, the second is the public number of people
+minus the first.
 """
 
 from __future__ import annotations
