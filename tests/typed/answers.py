@@ -7,7 +7,6 @@ from datetime import date, datetime
 from typing import Any, assert_type
 
 import accord
-from accord.release.derived import Derived, Ratio
 
 
 def every_kind_of_answer() -> None:
@@ -49,12 +48,12 @@ def answers_from_answers() -> None:
         people.release(accord.count(where="age >= 65")),
         people.release(accord.count(where="age >= 18")),
     )
-    assert_type(old - adult, Derived)
-    assert_type(100 * old - 5, Derived)
-    assert_type(-old / 2, Derived)
-    assert_type((old + adult) / adult, Ratio)
-    assert_type(1 / old, Ratio)
-    assert_type(old.ratio(adult) * 100 - 1, Ratio)
+    assert_type(old - adult, accord.Derived)
+    assert_type(100 * old - 5, accord.Derived)
+    assert_type(-old / 2, accord.Derived)
+    assert_type((old + adult) / adult, accord.Ratio)
+    assert_type(1 / old, accord.Ratio)
+    assert_type(old.ratio(adult) * 100 - 1, accord.Ratio)
     assert_type((old - adult).value, float)
     assert_type((old / adult).interval(0.95), tuple[float, float])
     old * adult  # type: ignore[operator]
