@@ -277,6 +277,7 @@ THINNED = {
     "statistical/test_derived.py": {
         "test_differences_hold_exactly_where_everyone_weighs_the_same": 0,
         "test_intervals_hold_whatever_the_mechanism": 0,
+        "test_shares_hold_where_weights_differ": 0,
         "test_shares_of_a_table_hold": 0,
     },
     "statistical/test_honesty.py": {

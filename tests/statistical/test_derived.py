@@ -125,6 +125,17 @@ def test_shares_of_a_table_hold():
     assert holds(inside, 0.9, exact=True)
 
 
+def test_shares_hold_where_weights_differ():
+    """Levels are dealt out anew each time; what they do to all cells together is bounded as for one."""
+    shuffled, inside, cells = np.random.default_rng(8), [], [10, 30, 50, 70, 90]
+    truth = (AGES < 30).sum() / N
+    for _ in range(120):
+        people = opened(levels=(0.5, 1.0, 20.0), shuffled=shuffled)
+        h = Again(people, accord.histogram("age", edges=cells, missing="none"), "proportional")()
+        inside.append(is_inside((h["[10, 30)"] / sum(h[cell] for cell in h.value)).interval(0.8), truth))
+    assert holds(inside, 0.8)
+
+
 def test_differences_between_means_of_private_groups_hold():
     people = opened()
     groups = Again(people, accord.mean(**MEAN, by="sex", keys=["f", "m"]), "minimum")

@@ -165,6 +165,46 @@ def test_what_weights_do_is_added_up_and_said():
     assert (a - b).rmse_here == pytest.approx(sqrt((errors[0].sampling + errors[1].sampling) ** 2 + noise))
 
 
+@pytest.mark.parametrize(
+    "query", [accord.histogram(**CELLS), accord.count(**WARDS), accord.histogram(**CELLS, **WARDS)]
+)
+def test_counts_that_nobody_is_in_two_of_share_what_weights_do(query):
+    """To Σ k·count a person adds one of the k or nothing: s is for (max − min)/2 instead of 1/2."""
+    release = opened().release(query, "affine")
+    if "histogram" in query.label and "by" in query.label:
+        first, second, third = release["A"]["[0, 30)"], release["A"]["[30, 60)"], release["B"]["[0, 30)"]
+    else:
+        first, second, third = (
+            release[key] for key in (["A", "B", "<C>"] if "by" in query.label else release.value)
+        )
+    (errors,) = {number.errors for number in (first + second + third).numbers}
+    assert errors.sampling > 0
+    for derived, times, scales in (
+        (first + second + third, 1, (1, 1, 1)),
+        (2 * first - second, 3, (2, 1)),
+        (first + 0.5 * second, 1, (1, 0.5)),
+    ):
+        noises = tuple(sorted(k * errors.scales[0] for k in scales))
+        half = half_width(times * errors.sampling, noises, 0.05) + sum(scales) * errors.ends[1]
+        assert derived.interval()[1] - derived.value == pytest.approx(half, rel=1e-7)
+        assert derived.rmse_here == pytest.approx(
+            sqrt((times * errors.sampling) ** 2 + 2 * sum(b * b for b in noises))
+        )
+    assert "added up" not in str(first - second)
+    other = opened().release(OLD, "affine")
+    assert "added up" in str(first - second - other)
+
+
+def test_counts_that_somebody_may_be_in_two_of_are_added_up():
+    people = accord.table({**ROWS, "id": ROWS["id"] % 300}, epsilon="level", user="id")
+    query = accord.histogram("ward", categories=["A", "B", "<C>"], at_most=2)
+    release = people.release(query, "affine")
+    errors = Number(release, None, 0).errors
+    both = release["A"] + release["B"]
+    expected = half_width(2 * errors.sampling, errors.scales * 2, 0.05) + 2 * errors.ends[1]
+    assert errors.sampling > 0 and both.interval()[1] - both.value == pytest.approx(expected)
+
+
 def test_reckoning_is_exact(answers):
     a, b = answers["old"], answers["adult"]
     assert (a + b - b).terms == (a * 1).terms
@@ -219,6 +259,32 @@ def test_numbers_of_groups_cells_and_questions(answers):
     assert answers["workload"][0].value == answers["workload"].value[0]
     assert answers["workload"][1]["[0, 30)"].value == answers["workload"].value[1]["[0, 30)"]
     assert answers["workload"][-3] == answers["workload"][0]
+
+
+def test_every_number_with_a_known_law_has_the_interval_that_its_release_gives(answers):
+    wards, cell = answers["wards"], "[30, 60)"
+    for number, ends in (
+        (wards["B"], wards.interval(0.9)["B"]),
+        (answers["ages of wards"]["B"][cell], answers["ages of wards"].interval(0.9)["B"][cell]),
+        (
+            answers["ages of public wards"]["B"][cell],
+            answers["ages of public wards"].interval(0.9)["B"][cell],
+        ),
+        (answers["workload"][0] * 1, answers["workload"].interval(0.9)[0]),
+        (answers["workload"][1][cell], answers["workload"].interval(0.9)[1][cell]),
+        (answers["sum"] * 1, answers["sum"].interval(0.9)),
+        (answers["mean of all"] * 1, answers["mean of all"].interval(0.9)),
+        (answers["everyone"] * 1, (N, N)),
+    ):
+        assert all(each.errors is not None for each in number.numbers)
+        assert number.interval(0.9) == pytest.approx(ends, rel=1e-5)
+
+
+def test_people_without_privacy_have_no_noise():
+    people = accord.table({**ROWS, "level": np.full(N, inf)}, epsilon="level")
+    a, b = people.release(OLD), people.release(ADULT)
+    assert (a - b).interval() == ((ROWS["age"] >= 65).sum() - (ROWS["age"] >= 20).sum(),) * 2
+    assert (a / b).interval() == pytest.approx((a.value / b.value,) * 2)
 
 
 def test_groups_of_one_release_are_compared(answers):

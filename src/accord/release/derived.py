@@ -17,7 +17,7 @@ Ratio     of two such: the r for which 0 is in the interval of numerator − r·
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -128,13 +128,13 @@ class Derived(FromAnswers, Arithmetic):
 
         Errors that may go together are added up; independent noises, by their squares.
         """
-        known, others, noise = 0.0, 0.0, 0.0
-        for k, number in self.terms:
-            other, of_noise = number.rmse_here
-            if number.errors is None:
-                others += abs(float(k)) * other
-            else:
-                known, noise = known + abs(float(k)) * other, noise + (float(k) * of_noise) ** 2
+        k = [float(k) for k, _ in self.terms]
+        parts = [number.rmse_here for number in self.numbers]
+        others = sum(
+            abs(k[i]) * parts[i][0] for i, number in enumerate(self.numbers) if number.errors is None
+        )
+        known = self._joint.added_up(k, {i: parts[i][0] for i, _ in self._joint.known})
+        noise = sum((k[i] * parts[i][1]) ** 2 for i, _ in self._joint.known)
         return sqrt(known**2 + noise) + others
 
     def interval(self, confidence: float = 0.95) -> Ends:
@@ -162,7 +162,12 @@ class Derived(FromAnswers, Arithmetic):
         return text
 
     def plus(self, other: Derived) -> Derived:
-        return combined((*self.terms, *other.terms), self.constant + other.constant)
+        refuse_other_people((*self.numbers[:1], *other.numbers[:1]))  # the others are about the same people
+        coefficients = {number: k for k, number in self.terms}
+        for k, number in other.terms:
+            coefficients[number] = _reckonable(coefficients.get(number, 0) + k)
+        terms = tuple((k, number) for number, k in coefficients.items() if k)
+        return Derived(terms, _reckonable(self.constant + other.constant))
 
     def times(self, other: PublicNumber) -> Derived:
         """Multiplied by a public number."""
@@ -172,7 +177,8 @@ class Derived(FromAnswers, Arithmetic):
                 "sums, differences and ratios."
             )
         k = public_number(other)
-        return combined(((k * each, number) for each, number in self.terms), k * self.constant)
+        terms = tuple((_reckonable(k * each), number) for each, number in self.terms if k)
+        return Derived(terms, _reckonable(k * self.constant))
 
     def parted(self, other: PublicNumber) -> Derived:
         """Divided by a public number."""
@@ -184,19 +190,15 @@ class Derived(FromAnswers, Arithmetic):
         """Divided by another one."""
         if not other.terms and not other.constant:
             raise QueryError("the denominator is exactly 0. Divide by another number.")
-        refuse_other_people((*self.numbers, *other.numbers))
+        refuse_other_people((*self.numbers[:1], *other.numbers[:1]))
         return Ratio(self, other)
 
 
-def combined(terms: Iterable[tuple[Fraction, Number]], constant: Fraction) -> Derived:
-    """Σ k·number + constant, with each number once; refused for numbers about other people."""
-    coefficients: dict[Number, Fraction] = {}
-    for k, number in terms:
-        coefficients[number] = coefficients.get(number, Fraction(0)) + k
-    refuse_other_people(coefficients)
-    if max((abs(k) for k in (*coefficients.values(), constant)), default=Fraction(0)) > _LARGEST:
+def _reckonable(k: Fraction) -> Fraction:
+    """A factor, or a constant, that is not too large."""
+    if abs(k) > _LARGEST:
         raise QueryError("a factor or a number beyond 1e100 is too large to reckon with. Change the unit.")
-    return Derived(tuple((k, number) for number, k in coefficients.items() if k), constant)
+    return k
 
 
 @dataclass(frozen=True, repr=False)

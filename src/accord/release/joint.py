@@ -5,13 +5,18 @@ Noises of different draws are independent: their joint law is that of Σ |k|·b�
 any way: standard deviations Σ |k|·s are added up, which is the most that theirs can be. Ends that are certain
 are added up as well.
 
+Counts of one release that nobody is in two of (cells of a histogram, groups) have the same weights w, and to
+Σ k·count a person adds one of the k, or 0: its variance is at most (max − min)²/4 of these. What the weights
+do to it is Σ (w − 1/n)·(what a person adds), as to a single count, whose s is for a variance of at most 1/4:
+the standard deviation is s·(max(k, 0) − min(k, 0)), which is convex in k as well.
+
 A number without a known law brings its own interval. With m of them the probability of error is split evenly
 over these m and all others together (Bonferroni), and the intervals are added up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -65,9 +70,25 @@ class Joint:
 
     def law(self, k: list[float]) -> tuple[float, tuple[float, ...]]:
         """The standard deviation of what weights do, at most; and the scales of all noises."""
-        sampling = sum(abs(k[i]) * errors.sampling for i, errors in self.known)
+        sampling = self.added_up(k, {i: errors.sampling for i, errors in self.known})
         scales = tuple(sorted(abs(k[i]) * b for i, errors in self.known for b in errors.scales if k[i]))
         return sampling, scales
+
+    def added_up(self, k: list[float], deviations: Mapping[int, float]) -> float:
+        """The standard deviation of Σ k·error, at most, for errors that may go together."""
+        together: dict[Hashable, list[int]] = {}
+        for i in deviations:
+            together.setdefault(self.families[i], []).append(i)
+        return sum(
+            max(deviations[i] for i in places)
+            * (max(0.0, *(k[i] for i in places)) - min(0.0, *(k[i] for i in places)))
+            for places in together.values()
+        )
+
+    @cached_property
+    def families(self) -> list[Hashable]:
+        """Of each number: which others nobody is in who is in it."""
+        return [number if number.family is None else number.family for number in self.numbers]
 
     def ends(self, k: list[float], constant: float, alpha: float) -> Ends:
         """Between which the true Σ k·number + constant lies, but for a probability of alpha."""

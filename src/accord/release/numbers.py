@@ -22,9 +22,8 @@ minus the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
 from math import inf, sqrt
@@ -35,7 +34,7 @@ from accord.errors import QueryError
 from accord.mechanisms.prediction import AroundValue, FixedInterval
 from accord.release.result import Release
 from accord.statistics import Ends, Grouped
-from accord.statistics.target import Additive, Cells
+from accord.statistics.target import Additive, Cells, Counted
 
 _SMALLEST_SCALE, _MOST_NOISES = 1_000, 100
 """From which scale on whole numbers can pass for continuous ones; of how many noises a law is reckoned."""
@@ -76,18 +75,27 @@ class Number:
         return released if self.group is None or not released else released[self.group]
 
     @cached_property
-    def identity(self) -> tuple[str | None, datetime | None, tuple[Fraction, ...], int | None, int | None]:
+    def identity(self) -> Hashable:
         """What tells this draw from any other."""
-        release = self.release
-        return release.plan.fingerprint, release.time, tuple(self.released), self.group, self.cell
+        cell = slice(self.cell, None if self.cell is None else self.cell + 1)
+        return self.release.draw, tuple(self.released[cell]), self.group, self.cell
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Number) and self.identity == other.identity
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(self.identity)
 
-    @property
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: vars(self)[name] for name in ("release", "group", "cell")
+        }  # another process hashes anew
+
+    @cached_property
     def about(self) -> tuple[str, str]:
         """Whom it is about: their Spec, or that of all public groups together; and the neighbor relation."""
         plan, among = self.release.plan, self.release.among
@@ -132,6 +140,16 @@ class Number:
         scales = tuple(abs(slope) * scale for slope in slopes if slope for scale in on_means)
         extra = model.spread.extra + sum(scales) / linear.smallest_scale
         return Errors(model.spread.sampling, scales, (model.shift[0] - extra, model.shift[1] + extra))
+
+    @property
+    def family(self) -> Hashable | None:
+        """The draw of which this is one of several counts, where nobody is in two of them."""
+        query, target = self.release.plan.query, self.release.plan.target
+        if self.errors is None or not self.errors.sampling or (self.group is None and self.cell is None):
+            return None
+        in_one_cell = isinstance(target, Counted) or (isinstance(target, Cells) and target.cells_each == 1)
+        in_one_group = self.group is None or query.part.at_most == 1
+        return self.release.draw if in_one_cell and in_one_group else None
 
     @property
     def rmse_here(self) -> tuple[float, float]:
@@ -200,7 +218,8 @@ def sentences(numbers: Sequence[Number]) -> list[str]:
         )
     if len(known) > 1:
         said.append("noises of different draws are independent")
-    if len([errors for errors in known if errors.sampling]) > 1:
+    weighted = [number for number in numbers if number.errors is not None and number.errors.sampling]
+    if len({number.family or number for number in weighted}) > 1:
         said.append(
             "what unequal weights do to several answers may go together: its standard deviations are added up"
         )

@@ -148,7 +148,7 @@ def _parent(number: Number) -> dict[str, Any]:
     return {
         "label": number.label,
         "query": release.plan.query.describe(),
-        "fingerprint": release.plan.fingerprint,
+        "fingerprint": release.draw[0],
         "mechanism": release.mechanism,
         "neighbors": release.plan.neighbors,
         "time": release.time.isoformat(),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, cast
@@ -141,6 +142,11 @@ class Release(Arithmetic, Generic[A]):
         if self.is_judged_by_size:
             return self.plan.errors_of(self.released)
         return self.plan.rmse, self.plan.rmse_here
+
+    @cached_property
+    def draw(self) -> tuple[str | None, datetime | None]:
+        """What tells this answer from any other: its plan's fingerprint, and when it was drawn."""
+        return self.plan.fingerprint, self.time
 
     @property
     def mechanism(self) -> str:
