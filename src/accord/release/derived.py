@@ -109,7 +109,15 @@ class FromAnswers(ABC):
 
 @dataclass(frozen=True, repr=False)
 class Derived(FromAnswers, Arithmetic):
-    """A number that follows linearly from released ones: Σ k·number + constant."""
+    """A number that follows linearly from released ones: Σ k·number + constant.
+
+    >>> import accord
+    >>> people = accord.table({"x": [1, 2, 3, 4], "e": [float("inf")] * 4}, epsilon="e")
+    >>> questions = [accord.count(where="x > 1"), accord.count(where="x > 3")]
+    >>> answers = people.release(accord.workload(questions))
+    >>> (answers[0] - answers[1]).value, (answers[1] / answers[0]).value == 1 / 3
+    (2.0, True)
+    """
 
     terms: Terms
     constant: Fraction = Fraction(0)
