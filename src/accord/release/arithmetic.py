@@ -54,7 +54,7 @@ class Arithmetic:
 
     def __truediv__(self, other: Any) -> Any:
         number = as_number(self)
-        return number.over(as_number(other)) if isinstance(other, Arithmetic) else number.parted(other)
+        return number.over(as_number(other)) if isinstance(other, Arithmetic) else number.divided(other)
 
     def __rtruediv__(self, other: PublicNumber) -> Ratio:
         return as_number(other).over(as_number(self))

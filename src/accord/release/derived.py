@@ -188,7 +188,7 @@ class Derived(FromAnswers, Arithmetic):
         terms = tuple((_reckonable(k * each), number) for each, number in self.terms if k)
         return Derived(terms, _reckonable(k * self.constant))
 
-    def parted(self, other: PublicNumber) -> Derived:
+    def divided(self, other: PublicNumber) -> Derived:
         """Divided by a public number."""
         if not (k := public_number(other)):
             raise QueryError("this is a division by 0. Divide by another number.")
@@ -274,7 +274,7 @@ class Ratio(FromAnswers):
 
     def __truediv__(self, other: PublicNumber) -> Ratio:
         refuse_noisy(other)
-        return Ratio(self.numerator.parted(other), self.denominator)
+        return Ratio(self.numerator.divided(other), self.denominator)
 
     def __rtruediv__(self, other: PublicNumber) -> Ratio:
         return self.denominator.times(public_number(other)).over(self.numerator)
