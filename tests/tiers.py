@@ -274,6 +274,12 @@ THINNED = {
         "test_the_bounds_hold_the_weights": 4,
         "test_undecided_bits_ask_for_more_until_they_decide": 3,
     },
+    "statistical/test_derived.py": {
+        "test_differences_hold_exactly_where_everyone_weighs_the_same": 0,
+        "test_intervals_hold_whatever_the_mechanism": 0,
+        "test_shares_hold_where_weights_differ": 0,
+        "test_shares_of_a_table_hold": 0,
+    },
     "statistical/test_honesty.py": {
         "test_count_and_histogram_stay_below_their_worst_case": 0,
         "test_error_and_interval_are_as_predicted": 5,
@@ -315,6 +321,12 @@ THINNED = {
     "unit/test_bad_input.py": {
         "test_a_million_distinct_levels_are_planned_and_released": 0,
         "test_nobody_fails_to_be_read_among_objects": 2,
+    },
+    "unit/test_convolution.py": {"*": 3, "test_what_is_certain": 1},
+    "unit/test_derived.py": {
+        "test_a_ratio_is_where_the_difference_may_be_zero": 4,
+        "test_a_single_number_has_the_interval_of_its_release": 3,
+        "test_the_noises_of_a_number_are_those_that_are_drawn": 4,
     },
     "unit/test_error.py": {
         "*": 3,

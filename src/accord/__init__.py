@@ -9,6 +9,7 @@
     print(people.plan(query))                                   # every mechanism's error; no value is read
     answer = people.release(query)                              # the noisy answer, at everyone's own level
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
+    answer - another, answer / another                          # free of charge, with intervals of their own
 
 Levels: `Spec`. Questions: `count`, `sum`, `mean`, `variance`, `std`, `histogram`, `median`, `quantile`,
 `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many releases: `Ledger`.
@@ -25,7 +26,7 @@ from accord.engines import CSV
 from accord.people.opening import table
 from accord.people.table import Table
 from accord.planning import Candidate, GroupedPlan, Plan, WorkloadPlan, plan
-from accord.release import GroupedRelease, Release, WorkloadRelease
+from accord.release import Derived, GroupedRelease, Ratio, Release, WorkloadRelease
 from accord.sampling import sample
 from accord.spec import Spec
 from accord.statistics import (
@@ -72,11 +73,13 @@ __all__ = [
     "Candidate",
     "Catalog",
     "Coefficients",
+    "Derived",
     "GroupedPlan",
     "GroupedRelease",
     "Ledger",
     "Plan",
     "Query",
+    "Ratio",
     "Release",
     "Spec",
     "Table",

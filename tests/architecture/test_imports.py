@@ -73,6 +73,13 @@ def test_plans_cannot_reach_data():
         assert not any(i.startswith(data) for i in reached), module
 
 
+def test_what_is_derived_cannot_reach_data_or_noise():
+    """Answers from answers are post-processing."""
+    others = ("accord.people", "accord.engines", "accord.ledger", "accord.noise", "accord.sampling", "duckdb")
+    for name in ("arithmetic", "derived", "joint", "numbers", "picking"):
+        assert not any(i.startswith(others) for i in imports(MODULES[f"accord.release.{name}"])), name
+
+
 def test_a_ledger_knows_tables_by_who_is_in_them():
     ledger = {module for module in MODULES if module.startswith("accord.ledger")}
     # (its annotations name the table, for people who read them)

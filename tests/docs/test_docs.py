@@ -257,6 +257,24 @@ def test_the_page_of_sources_runs(tmp_path, monkeypatch):
     assert "mean of Gehalt" in done.stdout
 
 
+def test_the_page_of_answers_runs_and_gives_what_it_says(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    names, told = {}, {}
+    for block in blocks("python", (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")):
+        exec(block, names)
+        told |= {
+            line.split("  # ")[0]: line.split("  # ")[1] for line in block.splitlines() if "  # " in line
+        }
+    apart = names["apart"]
+    assert apart.value == pytest.approx(float(told["apart.value"].removeprefix("about ")), rel=0.1)
+    assert apart.interval()[0] < apart.value < apart.interval()[1]
+    low, high = names["share"].interval()
+    assert 0 < low < high < 1
+    assert "100·a / (" in capsys.readouterr().out
+    assert dict(names["per_head"].charges) == eval(told["per_head.charges"], {"inf": float("inf")})
+    assert names["low"] < names["per_head"].value < names["high"]
+
+
 def test_the_examples_of_the_notebooks_page_run(folder, monkeypatch, caplog):
     monkeypatch.chdir(folder)
     caplog.set_level("INFO", logger="accord")  # put back afterwards

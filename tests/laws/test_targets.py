@@ -393,3 +393,30 @@ def test_some_mechanism_answers_every_statistic_under_every_relation(statistic, 
         plan = accord.plan(spec, query, neighbors=neighbors.name)
         assert plan.target == query.under(neighbors)
         assert any(candidate.rmse is not None for candidate in plan.candidates)
+
+
+@each_sum
+def test_an_answer_that_is_said_to_be_linear_is(name):
+    """`slopes` is by what each released mean moves the answer, wherever the others are; of cells, their own."""
+    target, people = SUMS[name], 8
+    slopes = target.slopes(people)
+    if slopes is None:
+        return
+    means = [Fraction(k + 1, 7) for k in range(target.released)]
+    before = target.finish(means, people)
+    for k in range(target.released):
+        for moved in (Fraction(1, 3), Fraction(-5)):
+            after = target.finish([*means[:k], means[k] + moved, *means[k + 1 :]], people)
+            if isinstance(target, Cells):
+                cells = zip(before, before.values(), after.values(), strict=True)
+                expected = {c: float(moved) * slopes[0] * (i == k) for i, c in enumerate(before)}
+                assert {c: y - x for c, x, y in cells} == pytest.approx(expected)
+            else:
+                assert after - before == pytest.approx(float(moved) * slopes[k])
+
+
+def test_most_sums_are_linear_and_ratios_are_not():
+    linear = {name.split(",")[0] for name, target in SUMS.items() if target.slopes(8) is not None}
+    assert linear == {"count", "sum", "mean", "histogram", "rows"}
+    of_members = [SUMS[name].slopes(8) for name in SUMS if name.startswith("mean") and "members" in name]
+    assert of_members and set(of_members) == {None}

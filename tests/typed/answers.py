@@ -39,3 +39,21 @@ def every_kind_of_answer() -> None:
 def asked(by: str | None) -> None:
     """Whether there are groups is known when it runs."""
     assert_type(accord.count(by=by), accord.Query[Any])
+
+
+def answers_from_answers() -> None:
+    """Sums and differences are linear in released numbers, ratios are not."""
+    people = accord.table("people.parquet", epsilon="epsilon")
+    old, adult = (
+        people.release(accord.count(where="age >= 65")),
+        people.release(accord.count(where="age >= 18")),
+    )
+    assert_type(old - adult, accord.Derived)
+    assert_type(100 * old - 5, accord.Derived)
+    assert_type(-old / 2, accord.Derived)
+    assert_type((old + adult) / adult, accord.Ratio)
+    assert_type(1 / old, accord.Ratio)
+    assert_type(old.ratio(adult) * 100 - 1, accord.Ratio)
+    assert_type((old - adult).value, float)
+    assert_type((old / adult).interval(0.95), tuple[float, float])
+    old * adult  # type: ignore[operator]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from datetime import date
 from itertools import pairwise
-from math import isfinite, isnan
+from math import isfinite, isinf, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,8 @@ import numpy as np
 import accord
 from accord.budget import IntArray, amount_text, level_text
 from accord.planning import Plan
+from accord.release.derived import Derived, FromAnswers, Ratio
+from accord.release.numbers import Number, named, sentences
 from accord.release.result import Release
 from accord.spec import Spec
 from accord.statistics import Algorithm, Coefficients
@@ -103,6 +105,55 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         **_booked(release),
         "value": plain_data(release.value),
         "interval": interval,
+    }
+
+
+def derived_document(derived: FromAnswers, confidence: float = 0.95) -> dict[str, Any]:
+    """A number that is derived from answers: what it was derived from, and how."""
+    names = named(derived.numbers)
+    specs = dict.fromkeys(number.release.plan.spec for number in derived.numbers)
+    if isinstance(derived, Ratio):
+        sides = {"numerator": derived.numerator, "denominator": derived.denominator}
+        how: dict[str, Any] = {side: _combination(number, names) for side, number in sides.items()}
+    else:
+        assert isinstance(derived, Derived)
+        how = _combination(derived, names)
+    ends = derived.interval(confidence)
+    unbounded = "the denominator may be 0, so that any number is possible"
+    return {
+        "schema": SCHEMA,
+        "accord": accord.__version__,
+        "derived": "ratio" if isinstance(derived, Ratio) else "sum",
+        "formula": derived.formula(names),
+        **how,
+        "numbers": [{"name": name, **_parent(number)} for number, name in names.items()],
+        "charges": [entry for spec in specs for entry in _charges(spec, np.zeros_like(spec.micro))],
+        "value": _or_null(derived.value),
+        **({"rmse_here": derived.rmse_here} if isinstance(derived, Derived) else {}),
+        "interval": {"confidence": confidence, "about": "these people", "bounds": plain_data(ends)},
+        "assumptions": [*sentences(derived.numbers), *([unbounded] if isinf(ends[1]) else [])],
+    }
+
+
+def _combination(derived: Derived, names: dict[Number, str]) -> dict[str, Any]:
+    """Σ coefficient·number + constant; fractions as text, because they are exact."""
+    terms = [{"coefficient": str(k), "number": names[number]} for k, number in derived.terms]
+    return {"terms": terms, "constant": str(derived.constant)}
+
+
+def _parent(number: Number) -> dict[str, Any]:
+    """Which released number it is: by what its release is known."""
+    release = number.release
+    assert release.time is not None
+    return {
+        "label": number.label,
+        "query": release.plan.query.describe(),
+        "fingerprint": release.draw[0],
+        "mechanism": release.mechanism,
+        "neighbors": release.plan.neighbors,
+        "time": release.time.isoformat(),
+        **_booked(release),
+        "value": number.value,
     }
 
 

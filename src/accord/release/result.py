@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, cast
@@ -16,6 +17,7 @@ from accord.budget import IntArray
 from accord.errors import QueryError
 from accord.people.spending import Unbooked
 from accord.planning import Plan, by_level, midpoint_error
+from accord.release.arithmetic import Arithmetic
 from accord.statistics import Algorithm, Answer, Grouped
 from accord.statistics.query import A
 from accord.statistics.target import Products, Quantiles, Ranks
@@ -29,8 +31,18 @@ class Booked:
     hash: str
 
 
+@dataclass(frozen=True)
+class Among:
+    """Of which public groups one was taken."""
+
+    spec: str
+    """The fingerprint of the Spec of all of them together."""
+    name: str
+    """The group's, in words."""
+
+
 @dataclass(frozen=True, repr=False)
-class Release(Generic[A]):
+class Release(Arithmetic, Generic[A]):
     """An answer to one question, the answers to several, or one about each of several public groups."""
 
     plan: Plan
@@ -47,6 +59,8 @@ class Release(Generic[A]):
     """Without a ledger, from the second release of a table on: what all of them have charged everyone."""
     repeated: Booked | None = None
     """Where it is booked that this answer was given out again, free of charge; None: it was drawn anew."""
+    among: Among | None = field(default=None, compare=False)
+    """Where it was taken out of an answer about several public groups: which one it is about."""
 
     @property
     def value(self) -> A:
@@ -129,6 +143,11 @@ class Release(Generic[A]):
             return self.plan.errors_of(self.released)
         return self.plan.rmse, self.plan.rmse_here
 
+    @cached_property
+    def draw(self) -> tuple[str | None, datetime | None]:
+        """What tells this answer from any other: its plan's fingerprint, and when it was drawn."""
+        return self.plan.fingerprint, self.time
+
     @property
     def mechanism(self) -> str:
         return self.plan.mechanism
@@ -170,8 +189,7 @@ class Release(Generic[A]):
 
     def _of_each(self, confidence: float, of_part: Callable[..., Any], of_one: Callable[..., Any]) -> Any:
         """An interval of the answer, or of each of several: questions, public groups or private ones."""
-        if not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
-            raise QueryError(f"confidence={confidence!r} is not between 0 and 1. Ask for 0.95, for example.")
+        refuse_confidence(confidence)
         if self.plan.is_workload:
             return [of_part(part, confidence) for part in self.parts]
         if self.plan.is_grouped:
@@ -203,6 +221,15 @@ class Release(Generic[A]):
             return None
         between = self.plan.prediction.error_model.between(released, confidence) if released else None
         return target.interval_in_values(between or [(None, None)] * target.outputs)
+
+    def __getitem__(self, key: Any) -> Any:
+        """One of several answers, or one number of them, to reckon with: see docs/answers.md.
+
+        A group by its key, public or private; a cell of a histogram; a question of a workload by its place.
+        """
+        from accord.release.picking import picked
+
+        return picked(self, key)
 
     def receipt(self) -> dict[str, Any]:
         """What was asked, how it was answered and what it cost whom: plain data, ready for JSON."""
@@ -261,3 +288,9 @@ class Release(Generic[A]):
         error = f"rmse {self.rmse:.6g} ({self.plan.unit})"
         again = "" if self.repeated is None else f", given out again: of {self.time:%Y-%m-%d %H:%M} UTC"
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}{again}>"
+
+
+def refuse_confidence(confidence: Any) -> None:
+    """Refuse what is not a probability between 0 and 1."""
+    if not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
+        raise QueryError(f"confidence={confidence!r} is not between 0 and 1. Ask for 0.95, for example.")

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 from accord.errors import AccordError
 from accord.planning import Plan
+from accord.release.derived import Derived, FromAnswers
 from accord.release.result import Release
 from accord.statistics import Algorithm, Coefficients, Ends, Grouped
 
@@ -58,8 +59,7 @@ def group_column(by: str) -> str:
     return f"{by} (group)" if by in OWN_NAMES else by
 
 
-def to_frame(release: Release, confidence: float) -> Any:
-    """The rows as a data frame."""
+def _pandas() -> Any:
     try:
         import pandas as pd
     except ModuleNotFoundError:
@@ -67,7 +67,12 @@ def to_frame(release: Release, confidence: float) -> Any:
             "to_pandas needs pandas, which is not installed. Install pandas, "
             "or take receipt(), which is plain data."
         ) from None
-    rows = tidy(release, confidence)
+    return pd
+
+
+def to_frame(release: Release, confidence: float) -> Any:
+    """The rows as a data frame."""
+    pd, rows = _pandas(), tidy(release, confidence)
     present = {name for row in rows for name in row}
     groups = [name for row in rows for name in row if name not in OWN_NAMES]
     own = [name for name in OWN_NAMES if name in present or name not in _OF_A_KIND]
@@ -76,6 +81,24 @@ def to_frame(release: Release, confidence: float) -> Any:
     frame = frame.astype(dict.fromkeys(unknown, float))  # numbers, of which none is known
     frame.attrs |= {"time": str(release.parts[0].time), "repeated": release.repeated is not None}
     return frame
+
+
+def derived_row(derived: FromAnswers, confidence: float) -> Row:
+    """What is told of a number that is derived from answers."""
+    low, high = derived.interval(confidence)
+    return {
+        "formula": derived.formula({number: number.label for number in derived.numbers}),
+        "value": derived.value,
+        "rmse_here": derived.rmse_here if isinstance(derived, Derived) else None,
+        "low": low,
+        "high": high,
+    }
+
+
+def derived_frame(derived: FromAnswers, confidence: float) -> Any:
+    """The same as a data frame of one row."""
+    frame = _pandas().DataFrame([derived_row(derived, confidence)])
+    return frame.astype({"rmse_here": float})
 
 
 def _rows(release: Release, confidence: float) -> Iterator[Row]:

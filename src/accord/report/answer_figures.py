@@ -42,7 +42,12 @@ def _height(release: Release) -> float:
     rows = tidy(release)
     if _is_histogram(rows) or _is_quantiles(rows):
         return 3.6
-    return _WIDE + _NARROW * min(MOST_BARS, len(rows))
+    return height_of(len(rows))
+
+
+def height_of(rows: int) -> float:
+    """Of a picture with a line for each number, in inches."""
+    return _WIDE + _NARROW * min(MOST_BARS, rows)
 
 
 def _is_histogram(rows: Sequence[Row]) -> bool:
@@ -74,10 +79,10 @@ def _draw(axes: Any, release: Release) -> None:
     elif _is_quantiles(rows):
         _quantiles(axes, rows)
     else:
-        _points(axes, rows)
+        draw_points(axes, rows)
 
 
-def _points(axes: Any, rows: Sequence[Row]) -> None:
+def draw_points(axes: Any, rows: Sequence[Row]) -> None:
     """A line for each number: a group, a cell of a group, a coefficient, or the only one."""
     shown = rows[:MOST_BARS][::-1]
     names = [_name(row) for row in shown]

@@ -108,6 +108,9 @@ class CountTarget(Counted):
     def possible(self, people: int) -> Interval:
         return 0.0, float(people)
 
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        return (float(people),)
+
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         return float(people * released[0])
 

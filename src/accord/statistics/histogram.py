@@ -221,6 +221,9 @@ class CellsTarget(Cells):
     def possible(self, people: int) -> Interval:
         return dict.fromkeys(self.query.cells, (0.0, float(people)))
 
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        return (float(people),)
+
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         return {cell: float(people * mean) for cell, mean in zip(self.query.cells, released, strict=True)}
 

@@ -98,6 +98,9 @@ class MeanTarget(Additive):
     def possible(self, people: int) -> Interval:
         return float(self.query.low), float(self.query.high)
 
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        return (float(self.query.step),)
+
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         return float(self.query.low + self.query.step * released[0])
 
@@ -117,6 +120,9 @@ class PresentMean(MeanTarget):
     @property
     def kept_square(self) -> float:
         return self.variance
+
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        return None  # a ratio
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         above, both, _ = _over_one_denominator(released)

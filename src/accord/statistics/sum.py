@@ -100,6 +100,9 @@ class SumTarget(MeanTarget, Total):
         low, high = self.ends
         return float(people * low), float(people * high)
 
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        return (float(people * self.query.step),)
+
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         return float(people * (self.query.low + self.query.step * released[0]))
 
@@ -128,6 +131,10 @@ class PresentSum(SumTarget):
     @property
     def kept_square(self) -> float:
         return float(max(self.query.low**2, self.query.high**2))
+
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        ends = self.query.high, self.query.low
+        return tuple(float(people * end / self.query.cells) for end in ends)
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         above, below = released  # Σc·q and Σc·(span − q), as means over the roster
@@ -186,6 +193,9 @@ class MembersSum(SumTarget):
     @property
     def midpoint_error(self) -> float:
         return (self.width / 2) ** 2
+
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        return (float(people * self.quantum),)
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         return float(people * (self.ends[0] + self.quantum * released[0]))

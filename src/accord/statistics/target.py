@@ -175,6 +175,13 @@ class Additive(Target):
         """Whether two outputs always add up to everyone, so that one noise serves both."""
         return False
 
+    def slopes(self, people: int) -> tuple[float, ...] | None:
+        """By what each released mean is multiplied in the answer; None: the answer is not linear in them.
+
+        Of cells, by what a cell's own mean is multiplied in its number.
+        """
+        return None
+
     def sums(self, columns: Sequence[int], everyone: int) -> list[int]:
         """The sums, from the columns of a Summary and the number of everyone; or from weighted ones."""
         return [form.total(everyone, *columns) for form in self.forms]

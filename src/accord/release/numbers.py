@@ -1,0 +1,227 @@
+"""One number of an answer, picked out of it; and what is known of how far it is from the truth.
+
+A number may be a mean, a sum or a count, that of one group, or that of one cell of a histogram. An answer
+that is linear in the released means of integers (`Additive.slopes`) is
+
+    the truth about these people + N(0, s²) + Σ b_k·L_k + something between two public ends:
+
+s        what unequal weights do, where levels do not go with values: `Spread.sampling`
+b_k·L_k  the Laplace noises of `Method.linear`, one for each released mean and, of `mix`, each level
+ends     rounding to the grid; what `stretch` leaves out; of an answer without data, all that is possible.
+         And the noise that is drawn is a whole number: the difference ⌊E⌋ − ⌊E′⌋ of two exponential ones,
+         rounded down, where L is E − E′. They are less than 1 apart.
+
+Everything else has its own interval and no more: ratios of two noisy sums (means where it is private how many
+there are), variances, `sample`, noises of whole numbers on a scale that is not large.
+
+Draws are told apart by the plan's fingerprint, the time of the answer and what was released, so that an
+answer that a ledger gives out again, or that comes from a pickle, is the same number as the first one.
+Where two cells always add up to everyone and one noise serves both, the second is the public number of people
+minus the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from math import inf, sqrt
+from string import ascii_lowercase
+from typing import Any
+
+from accord.errors import QueryError
+from accord.mechanisms.prediction import AroundValue, FixedInterval
+from accord.release.result import Release
+from accord.statistics import Ends, Grouped
+from accord.statistics.target import Additive, Cells, Counted
+
+_SMALLEST_SCALE, _MOST_NOISES = 1_000, 100
+"""From which scale on whole numbers can pass for continuous ones; of how many noises a law is reckoned."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What lies between a number and the truth about these people."""
+
+    sampling: float
+    scales: tuple[float, ...]
+    """Of its independent Laplace noises."""
+    ends: Ends
+    """What the truth is besides, beyond the number: between these."""
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """One number of the answer to one question."""
+
+    release: Release
+    group: int | None = None
+    """Which of the private groups,"""
+    cell: int | None = None
+    """and which of the cells, by their places."""
+
+    @cached_property
+    def value(self) -> float:
+        answer: Any = self.release.answer
+        if self.group is not None:
+            answer = answer[self.group]["value"]
+        return float(answer if self.cell is None else list(answer.values())[self.cell])
+
+    @property
+    def released(self) -> Sequence[Fraction]:
+        """What the mechanism released for this group."""
+        released = self.release.released
+        return released if self.group is None or not released else released[self.group]
+
+    @cached_property
+    def identity(self) -> Hashable:
+        """What tells this draw from any other."""
+        cell = slice(self.cell, None if self.cell is None else self.cell + 1)
+        return self.release.draw, tuple(self.released[cell]), self.group, self.cell
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Number) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.identity)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: vars(self)[name] for name in ("release", "group", "cell")
+        }  # another process hashes anew
+
+    @cached_property
+    def about(self) -> tuple[str, str]:
+        """Whom it is about: their Spec, or that of all public groups together; and the neighbor relation."""
+        plan, among = self.release.plan, self.release.among
+        return plan.spec.fingerprint if among is None else among.spec, plan.neighbors
+
+    @property
+    def label(self) -> str:
+        """What was asked, of which group and cell."""
+        query, among = self.release.plan.query, self.release.among
+        words = [query.label if self.group is None else query.query.label]
+        words += [] if among is None else [among.name]
+        words += [] if self.group is None else [query.part.name(query.part.keys[self.group])]
+        words += [] if self.cell is None else [f"cell {cells_of(self.release)[self.cell]!r}"]
+        return ", ".join(words)
+
+    def interval(self, alpha: float) -> Ends:
+        """Its own interval, but for a probability of alpha."""
+        if 1 - alpha >= 1:  # nearer to 1 than numbers can tell
+            return -inf, inf
+        ends = self.release.interval(1 - alpha)
+        if self.group is not None:
+            ends = ends[self.release.plan.query.part.keys[self.group]]
+        if self.cell is not None:
+            ends = list(ends.values())[self.cell]
+        return float(ends[0]), float(ends[1])
+
+    @cached_property
+    def errors(self) -> Errors | None:
+        """How far it is from the truth, where that has a known law; None: it has an interval alone."""
+        plan = self.release.plan
+        model, target, people = plan.prediction.error_model, plan.target, plan.spec.total
+        if isinstance(model, FixedInterval):
+            low, high = self.interval(0.5)
+            return Errors(0.0, (), (low - self.value, high - self.value))
+        slopes = target.slopes(people) if isinstance(target, Additive) else None
+        if not isinstance(model, AroundValue) or slopes is None or plan.method.linear is None:
+            return None
+        linear = plan.method.linear(plan.calibration, plan.spec.people, target)
+        on_means = linear.scales.tolist()
+        if linear.smallest_scale < _SMALLEST_SCALE or len(slopes) * len(on_means) > _MOST_NOISES:
+            return None
+        scales = tuple(abs(slope) * scale for slope in slopes if slope for scale in on_means)
+        extra = model.spread.extra + sum(scales) / linear.smallest_scale
+        return Errors(model.spread.sampling, scales, (model.shift[0] - extra, model.shift[1] + extra))
+
+    @property
+    def family(self) -> Hashable | None:
+        """The draw of which this is one of several counts, where nobody is in two of them."""
+        query, target = self.release.plan.query, self.release.plan.target
+        if self.errors is None or not self.errors.sampling or (self.group is None and self.cell is None):
+            return None
+        in_one_cell = isinstance(target, Counted) or (isinstance(target, Cells) and target.cells_each == 1)
+        in_one_group = self.group is None or query.part.at_most == 1
+        return self.release.draw if in_one_cell and in_one_group else None
+
+    @property
+    def rmse_here(self) -> tuple[float, float]:
+        """Its root mean squared error about these people: without the noises of a known law, and of those."""
+        plan, errors = self.release.plan, self.errors
+        _, error = plan.errors_of(self.released) if plan.target.tells_size else (0.0, plan.rmse_here)
+        if errors is None:
+            return error, 0.0
+        noise = sqrt(2 * sum(scale**2 for scale in errors.scales))
+        others = sqrt(max(0.0, error**2 - noise**2))
+        return max(others, errors.sampling), noise  # of cells, the error is that of all of them on average
+
+    @property
+    def mirrored(self) -> tuple[int, Number] | None:
+        """Everyone's number and the other cell, where this one is the former minus the latter."""
+        target = self.release.plan.target
+        if self.cell != 1 or not isinstance(target, Cells) or not target.complementary:
+            return None
+        if sum(self.released) != 1:  # each has a noise of its own, or none
+            return None
+        return self.release.plan.spec.total, replace(self, cell=0)
+
+
+def refuse_other_people(numbers: Iterable[Number]) -> None:
+    """Refuse numbers about several tables, or under several neighbor relations."""
+    by_people = {number.about: number for number in numbers}
+    if len(by_people) < 2:
+        return
+    first, second, *_ = by_people.values()
+    (spec, relation), (other_spec, other_relation) = first.about, second.about
+    if relation != other_relation:
+        raise QueryError(
+            f"{first.label} was answered under {relation!r}, {second.label} under {other_relation!r}: what "
+            "is private differs. Take answers under one neighbor relation."
+        )
+    raise QueryError(
+        f"{first.label} and {second.label} are about other people: their Specs are {spec[:8]}… and "
+        f"{other_spec[:8]}…. Take answers about one table and its levels; of public groups, those of one "
+        "release: release[key]."
+    )
+
+
+def cells_of(release: Release) -> tuple[Any, ...]:
+    """The cells of a histogram; of any other answer, none."""
+    asked = release.plan.query
+    query: Any = asked.query if isinstance(asked, Grouped) else asked
+    return tuple(query.cells) if isinstance(release.plan.target, Cells) else ()
+
+
+def named(numbers: Iterable[Number]) -> dict[Number, str]:
+    """A short name for each number: a, b, c, …, or n1, n2, … where there are more than letters."""
+    distinct = list(dict.fromkeys(numbers))
+    if len(distinct) <= len(ascii_lowercase):
+        return dict(zip(distinct, ascii_lowercase, strict=False))
+    return {number: f"n{place}" for place, number in enumerate(distinct, 1)}
+
+
+def sentences(numbers: Sequence[Number]) -> list[str]:
+    """What the interval of a number that is derived from these takes for granted."""
+    known = [number.errors for number in numbers if number.errors is not None]
+    said = []
+    if others := len(numbers) - len(known):
+        said.append(
+            f"{others} of the {len(numbers)} numbers have no simple law and bring their own intervals; the "
+            "probability of error is split over them"
+        )
+    if len(known) > 1:
+        said.append("noises of different draws are independent")
+    weighted = [number for number in numbers if number.errors is not None and number.errors.sampling]
+    if len({number.family or number for number in weighted}) > 1:
+        said.append(
+            "what unequal weights do to several answers may go together: its standard deviations are added up"
+        )
+    bias = "the bias that arises when levels go with values is not in the interval: plan.bias_bound tells it"
+    return [*said, bias]

@@ -1,0 +1,174 @@
+"""Picking: one number out of a release, and what is refused because it is none or has no known error.
+
+release[key]     a group, public or private; a cell of a histogram; a question of a workload, by its place
+release[a][b]    a question, then a group, then a cell, as far as there are such
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from accord.errors import QueryError, did_you_mean
+from accord.release.arithmetic import Arithmetic
+from accord.release.derived import Derived, public_number
+from accord.release.numbers import Number, cells_of
+from accord.release.result import Among, Release
+from accord.statistics import Algorithm, Ends, Grouped
+from accord.statistics.groups import read_label
+from accord.statistics.target import Products, Ranks
+
+
+@dataclass(frozen=True, repr=False)
+class Group(Arithmetic):
+    """The cells of one private group. Take one of them: `group[cell]`."""
+
+    release: Release
+    place: int
+
+    @property
+    def value(self) -> dict[Any, float]:
+        rows: Any = self.release.answer
+        cells: dict[Any, float] = rows[self.place]["value"]
+        return cells
+
+    def interval(self, confidence: float = 0.95) -> dict[Any, Ends]:
+        """Of each cell, about these people."""
+        ends: dict[Any, Ends] = self.release.interval(confidence)[groups_of(self.release)[self.place]]
+        return ends
+
+    def __getitem__(self, cell: Any) -> Derived:
+        known = cells_of(self.release)
+        return derived(Number(self.release, self.place, place_of(cell, known, "cells")))
+
+    @property
+    def label(self) -> str:
+        """What was asked, and of which group."""
+        return Number(self.release, self.place).label
+
+    def __repr__(self) -> str:
+        return f"<Group: {self.label}, {len(self.value)} cells>"
+
+
+def picked(release: Release, key: Any) -> Release | Derived | Group:
+    """The number, or the answer, that `release[key]` is."""
+    if release.plan.is_workload:
+        return question_of(release, key)
+    groups, cells = groups_of(release), cells_of(release) if release.plan.choice is not None else ()
+    if release.plan.is_grouped:
+        if not groups:  # of a condition alone
+            return picked(public_group(release, None), key)
+        return public_group(release, groups[place_of(key, groups, "groups")])
+    if groups:
+        place = place_of(key, groups, "groups")
+        return Group(release, place) if cells else derived(Number(release, place))
+    if not cells:
+        refuse_what_has_no_law(release)
+        raise QueryError(
+            f"{release.plan.query.label} is a single number, and has no part {key!r}. "
+            "Reckon with the release itself."
+        )
+    return derived(Number(release, None, place_of(key, cells, "cells")))
+
+
+def derived(number: Number) -> Derived:
+    """A number of an answer as one that can be reckoned with."""
+    refuse_what_has_no_law(number.release)
+    if (mirrored := number.mirrored) is not None:
+        everyone, other = mirrored
+        return Derived(((Fraction(-1), other),), Fraction(everyone))
+    return Derived(((Fraction(1), number),))
+
+
+def single_number(answer: Any) -> Derived:
+    """A released number, what was derived, or a public number; refused if it is of several."""
+    match answer:
+        case Derived():
+            return answer
+        case Group():
+            cells = cells_of(answer.release)
+            raise _take_one(f"{answer.label} ({len(cells):,} cells)", cells, "group")
+        case Release():
+            return _of_release(answer)
+    return Derived((), public_number(answer))
+
+
+def _of_release(release: Release) -> Derived:
+    plan, label = release.plan, release.plan.query.label
+    if plan.is_workload:
+        raise _take_one(label, range(len(release.parts)), "release")
+    if groups := groups_of(release):
+        raise _take_one(f"{label} ({len(groups):,} groups)", groups, "release")
+    if plan.is_grouped:
+        return _of_release(public_group(release, None))
+    refuse_what_has_no_law(release)
+    if cells := cells_of(release):
+        raise _take_one(f"{label} ({len(cells):,} cells)", cells, "release")
+    return derived(Number(release))
+
+
+def _take_one(label: str, keys: Any, name: str) -> QueryError:
+    return QueryError(f"{label} is not a single number. Take one of them, such as {name}[{keys[0]!r}].")
+
+
+def groups_of(release: Release) -> tuple[Any, ...]:
+    """The keys of the groups of one question, public or private; without by=, none."""
+    query = release.plan.query
+    return query.part.keys if isinstance(query, Grouped) else ()
+
+
+def place_of(key: Any, known: Sequence[Any], what: str) -> int:
+    """Which of the known keys or cells this is."""
+    try:
+        label = read_label(key)
+    except QueryError:
+        label = key
+    for place, each in enumerate(known):
+        if each == label and isinstance(each, bool) == isinstance(label, bool):  # True equals 1
+            return place
+    raise QueryError(f"{key!r} is not one of the {what}: {did_you_mean(key, known)}")
+
+
+def public_group(release: Release, key: Any) -> Release:
+    """The release of one public group."""
+    part = release.by_part[key]
+    name = release.plan.query.part.name(key)
+    if part is None:
+        raise QueryError(f"nobody is in the public group {name}, so that there is no answer about it.")
+    return replace(part, among=Among(release.plan.spec.fingerprint, name))
+
+
+def question_of(release: Release, place: Any) -> Release:
+    """The release of one question of a workload."""
+    parts = release.parts
+    is_place = isinstance(place, int) and not isinstance(place, bool)
+    if not is_place or not -len(parts) <= place < len(parts):
+        raise QueryError(
+            f"{place!r} is not the place of a question in this workload, which has {len(parts)}. "
+            f"Give a whole number from 0 to {len(parts) - 1}."
+        )
+    part = parts[place]
+    return replace(part, booked=part.booked or release.booked)
+
+
+def refuse_what_has_no_law(release: Release) -> None:
+    """Refuse answers of which nothing is known that a number derived from them could stand on."""
+    plan, label = release.plan, release.plan.query.label
+    if isinstance(plan.query, Algorithm):
+        raise QueryError(
+            f"{label} is the answer of an algorithm of your own, and only it can tell its error. "
+            "Reckon with its .value."
+        )
+    if isinstance(plan.target, Ranks):
+        raise QueryError(
+            f"{label} was chosen by its rank. One draw tells the percentiles that it lies between, not the "
+            "values around it, so that nothing is known about differences or ratios with it. Compare "
+            "intervals in values (interval='values', release.interval_in_values()), or ask for means."
+        )
+    if isinstance(plan.target, Products):
+        raise QueryError(
+            f"{label} has coefficients that share their noises, and no coefficient has an interval of its "
+            "own. Reckon with its .value, or ask for means or sums."
+        )
