@@ -141,6 +141,13 @@ def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     assert names["answer"].charges == {0.01: 0.01, 0.05: 0.05, float("inf"): 0.05}
 
 
+def test_the_example_of_the_page_of_sql_runs(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    (example,) = blocks("python", (ROOT / "docs" / "sql.md").read_text(encoding="utf-8"))
+    exec(compile(example, "sql.md", "exec"), {})
+    assert "income" in capsys.readouterr().out
+
+
 def test_the_examples_of_the_labs_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}

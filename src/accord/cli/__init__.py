@@ -3,6 +3,7 @@
 stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage.
 
     ask.py       plan, release, whatif
+    select.py    sql
     described.py init, run, report
     ledger.py    accord ledger …
     research.py  audit, reproduce, mechanisms
@@ -15,8 +16,8 @@ stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage
     wording.py   refusals in the words of the options
 """
 
-from accord.cli import ask, described, ledger, research, start  # their commands
+from accord.cli import ask, described, ledger, research, select, start  # their commands
 from accord.cli.group import main
 from accord.cli.options import STATISTICS
 
-__all__ = ["STATISTICS", "ask", "described", "ledger", "main", "research", "start"]
+__all__ = ["STATISTICS", "ask", "described", "ledger", "main", "research", "select", "start"]

@@ -36,7 +36,7 @@ def plan(**options: Any) -> None:
         return
     people, query = _opened(options)
     _refuse_figure(query, options["plot"])
-    ledger = _open_ledger(people, options)
+    ledger = open_ledger(people, options)
     with working("reading the levels"):
         decided = _planned(people, query, ledger, options)
     if decided.choice is not None:
@@ -65,8 +65,8 @@ def release(**options: Any) -> None:
 
     people, query = _opened(options)
     _refuse_figure(query, options["plot"])
-    ledger = _open_ledger(people, options, is_booked=True)
-    asks = {**_signature(ledger, options), "fresh": options["fresh"]}
+    ledger = open_ledger(people, options, is_booked=True)
+    asks = {**ledger_signature(ledger, options), "fresh": options["fresh"]}
     with working("reading the table"):
         if options["remaining"]:
             released = people.release(_planned(people, query, ledger, options), ledger=ledger, **asks)
@@ -107,7 +107,7 @@ def whatif(**options: Any) -> None:
         ahead = outlook.outlook(spec, parsing.question({}, options), _share(options))
     else:
         people, query = _opened(options)
-        ledger = _open_ledger(people, options)
+        ledger = open_ledger(people, options)
         with working("reading the levels"):
             spec = people.spec() if ledger is None or not options["remaining"] else ledger.remaining(people)
             notes = people.check(query)
@@ -131,7 +131,7 @@ def _opened(options: dict[str, Any]) -> tuple[accord.Table, accord.Query]:
     return people, parsing.question_about(people, options)
 
 
-def _open_ledger(
+def open_ledger(
     people: accord.Table, options: dict[str, Any], is_booked: bool = False
 ) -> accord.Ledger | None:
     """The ledger of the options, or of the table's description: if something is booked or --remaining."""
@@ -154,7 +154,7 @@ def _open_ledger(
     return accord.Ledger(url, create=False)
 
 
-def _signature(ledger: accord.Ledger | None, options: dict[str, Any]) -> dict[str, Any]:
+def ledger_signature(ledger: accord.Ledger | None, options: dict[str, Any]) -> dict[str, Any]:
     """Who asks, and why, where it is booked."""
     if ledger is not None:
         return signature(options)

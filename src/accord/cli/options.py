@@ -206,3 +206,42 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         plot_option("the plan"),
         json_option,
     )(command)
+
+
+select_options = options(
+    level_options,
+    click.option(
+        "--bounds",
+        multiple=True,
+        metavar="COLUMN=LO..HI",
+        help="Public bounds of a column that is aggregated.",
+    ),
+    click.option(
+        "--keys", multiple=True, metavar="COLUMN=A,B,…", help="The groups of a column of GROUP BY, declared."
+    ),
+    click.option(
+        "--max-rows",
+        type=int,
+        metavar="N",
+        help="With --user: the most that one person counts for in COUNT(*).",
+    ),
+    click.option(
+        "--membership",
+        type=click.Choice(["private", "public"]),
+        default="private",
+        show_default=True,
+        help="Whether everyone may know who is in which group.",
+    ),
+    click.option(
+        "--at-most", type=int, metavar="K", help="With --user: in how many groups one person may be."
+    ),
+    click.option("--mechanism", default="auto", show_default=True, help="A name of 'accord mechanisms'."),
+    click.option(
+        "--share",
+        type=float,
+        help="The fraction of everyone's level that may be spent [default: 1; required with --ledger].",
+    ),
+    click.option("--ledger", metavar="URL", help="Where budgets are kept: a file, or postgresql://…"),
+    click.option("--plan", "is_planned", is_flag=True, help="Predict the errors only; no value is read."),
+)
+"""What a SELECT cannot say."""

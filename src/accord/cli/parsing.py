@@ -95,7 +95,7 @@ def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: b
         case "categories":
             return _categories(columns, column, text)
         case "missing":
-            return as_number(text) if is_numeric else _read_categories(columns, column, [text])[0]
+            return as_number(text) if is_numeric else read_categories(columns, column, [text])[0]
         case "p":
             ps = _numbers(text)
             return ps if len(ps) > 1 else ps[0]
@@ -185,7 +185,7 @@ def _regression(
         if dots:
             bounds[name] = (as_number(low), as_number(high))
         elif "|" in declared:
-            categories[name] = _read_categories(columns, name, declared.split("|"))
+            categories[name] = read_categories(columns, name, declared.split("|"))
         elif is_described and not declared:
             declared_elsewhere.append(name)
         else:
@@ -229,10 +229,10 @@ def _numbers(text: str) -> list[Any]:
 
 
 def _categories(columns: Columns, column: str, text: str | None) -> list[Any] | None:
-    return None if text is None else _read_categories(columns, column, text.split(","))
+    return None if text is None else read_categories(columns, column, text.split(","))
 
 
-def _read_categories(columns: Columns, column: str, parts: list[str]) -> list[Any]:
+def read_categories(columns: Columns, column: str, parts: list[str]) -> list[Any]:
     """Categories as the column's kind has them; else as texts.
 
     In a column without a kind, as in CSV files, they are what literals of a condition are: numbers if all of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -40,6 +40,8 @@ from accord.statistics.query import A
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
+    from accord.release.selected import Answers
+    from accord.statistics.select import Selected
 
 
 class Opened(NamedTuple):
@@ -225,6 +227,56 @@ class Table:
         return release(
             self, query, mechanism, share, t=t, ledger=ledger, fresh=fresh, actor=actor, purpose=purpose
         )
+
+    def select(
+        self,
+        text: str,
+        bounds: Mapping[str, Any] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        *,
+        max_rows: int | None = None,
+        membership: str = "private",
+        at_most: int | None = None,
+    ) -> Selected:
+        """The questions of a SELECT; `people.plan(people.select(…).asked)` plans them. See `sql`."""
+        from accord.statistics.select import Given, read_select
+
+        given = Given(self.columns, bounds or {}, keys or {}, self.user, max_rows, membership, at_most)
+        return read_select(text, given)
+
+    def sql(
+        self,
+        text: str,
+        bounds: Mapping[str, Any] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        *,
+        max_rows: int | None = None,
+        membership: str = "private",
+        at_most: int | None = None,
+        mechanism: str = "auto",
+        **options: Any,
+    ) -> Answers:
+        """Answer a SELECT of aggregates, planned together and charged once. Needs accord[sql].
+
+        It is read here, node by node; no SQL of a user reaches an engine.
+
+        Args:
+            text: SELECT ward, AVG(stay), COUNT(*) FROM people WHERE age >= 65 GROUP BY ward. What stands
+                after FROM is what you call this table.
+            bounds: of the columns that are aggregated: {"stay": (0, 60)}; as the table declares them.
+            keys: the groups: {"ward": ["A", "B"]}; as the table declares them.
+            max_rows: where people have several rows, the most that one counts for in COUNT(*).
+            membership: whether everyone may know who is in which group.
+            at_most: where people have several rows, in how many groups one may be.
+            mechanism, share, ledger, fresh, actor, purpose: as of `release`.
+
+        Raises:
+            QueryError: a join, a subquery, a column by itself, and whatever else accord cannot answer.
+        """
+        from accord.release.selected import Answers
+
+        selected = self.select(text, bounds, keys, max_rows=max_rows, membership=membership, at_most=at_most)
+        return Answers(text, selected, self.release(selected.asked, mechanism, **options))
 
     def own_ledger(self) -> Ledger | None:
         """The ledger of its description; None: it has none."""

@@ -76,7 +76,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_KEYWORDS = ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE")
+KEYWORDS = ("AND", "OR", "NOT", "IN", "IS", "NULL", "TRUE", "FALSE")
 _NOT_OFFERED = {
     "LIKE": "engines read patterns differently. Name the texts: {0} IN ('north', 'east'), or {0} = 'north'.",
     "BETWEEN": "write both ends: {0} >= 30 AND {0} <= 40.",
@@ -149,7 +149,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             )
             raise QueryError(f"where= cannot be read at {text[at : at + 20]!r}. {word}{_NEXT}")
         kind, token = match.lastgroup, match[match.lastgroup]
-        if kind == "word" and token.isascii() and token.upper() in _KEYWORDS:
+        if kind == "word" and token.isascii() and token.upper() in KEYWORDS:
             kind, token = "sign", token.upper()
         yield kind, token
         at = match.end()

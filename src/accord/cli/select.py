@@ -1,0 +1,79 @@
+"""Questions in SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import accord
+from accord.cli import parsing
+from accord.cli.ask import ledger_signature, open_ledger
+from accord.cli.group import main
+from accord.cli.options import fresh_option, json_option, select_options, signature_options
+from accord.cli.printing import print_result, refuse_in, tell_repeated, working
+
+
+@main.command()
+@click.argument("select")
+@select_options
+@fresh_option
+@signature_options
+@json_option
+def sql(select: str, is_planned: bool, **given: Any) -> None:
+    """Answer a SELECT of aggregates, at everyone's own level. FROM names a table of accord.toml, or a file.
+
+    accord sql "SELECT ward, AVG(stay) FROM 'visits.parquet' WHERE age >= 65 GROUP BY ward" --epsilon tier
+    --tiers strict=0.1,standard=1 --bounds stay=0..60 --keys ward=A,B
+    """
+    from accord.report.plans import plan_view
+    from accord.report.selected import answers_view
+    from accord.statistics.select import source_of
+
+    refuse_in(given["as_json"])
+    people = parsing.table_of({**given, "source": source_of(select)})
+    said = {name: given[name] for name in ("max_rows", "membership", "at_most")}
+    bounds, keys = _bounds(given["bounds"]), _keys(people, given["keys"])
+    if is_planned:
+        asked = people.select(select, bounds, keys, **said).asked
+        with working("reading the levels"):
+            share = 1.0 if given["share"] is None else given["share"]
+            planned = people.plan(asked, given["mechanism"], share)
+        print_result(given["as_json"], planned.describe, lambda: plan_view(planned))
+        return
+    ledger = open_ledger(people, {**given, "remaining": False}, is_booked=True)
+    asks = {**ledger_signature(ledger, given), "fresh": given["fresh"], "ledger": ledger}
+    with working("reading the table"):
+        answers = people.sql(
+            select, bounds, keys, **said, mechanism=given["mechanism"], share=given["share"], **asks
+        )
+    print_result(given["as_json"], answers.receipt, lambda: answers_view(answers))
+    if given["as_json"]:
+        tell_repeated(answers.release)
+
+
+def _bounds(texts: tuple[str, ...]) -> dict[str, Any]:
+    """{column: (low, high)}, from COLUMN=LO..HI."""
+    bounds = {}
+    for text in texts:
+        column, _, ends = text.rpartition("=")
+        low, dots, high = ends.partition("..")
+        if not column or not dots:
+            raise click.UsageError(
+                f"--bounds has {text!r}, which is not COLUMN=LO..HI. Write --bounds stay=0..60."
+            )
+        bounds[column] = parsing.as_number(low.strip()), parsing.as_number(high.strip())
+    return bounds
+
+
+def _keys(people: accord.Table, texts: tuple[str, ...]) -> dict[str, Any]:
+    """{column: groups}, from COLUMN=A,B."""
+    keys = {}
+    for text in texts:
+        column, is_pair, listed = text.partition("=")
+        if not is_pair:
+            raise click.UsageError(
+                f"--keys has {text!r}, which is not COLUMN=A,B. Write --keys ward=A,B, for each column."
+            )
+        keys[column] = parsing.read_categories(people.columns, column, listed.split(","))
+    return keys

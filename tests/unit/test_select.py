@@ -1,0 +1,403 @@
+"""Questions in SQL: each is the question that Python asks, or is refused with the reason; nothing else reaches an engine."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import accord
+from accord import cli
+from accord.errors import AccordError, QueryError
+from accord.statistics import where
+from accord.statistics.declared import Undescribed
+from accord.statistics.select import Given, read_select, source_of
+
+COLUMNS = ("stay", "age", "ward", "sex", "Odd name", "moved", "day")
+BOUNDS = {"stay": (0, 60), "age": (0, 120)}
+KEYS = {"ward": ["A", "B"]}
+
+
+def asked(text, **given):
+    return read_select(text, Given(COLUMNS, BOUNDS, KEYS, **given)).queries
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(1)
+    n = 600
+    return {
+        "stay": rng.integers(0, 60, n).astype(float),
+        "age": rng.integers(0, 100, n).astype(float),
+        "ward": rng.choice(["A", "B", "C"], n),
+        "who": rng.integers(0, 250, n),
+        "epsilon": np.full(n, 1.0),
+    }
+
+
+SAME = {
+    "AVG(stay)": accord.mean("stay", (0, 60)),
+    "avg(STAY)": accord.mean("stay", (0, 60)),
+    "AVG(p.stay)": accord.mean("stay", (0, 60)),
+    "SUM(stay)": accord.sum("stay", (0, 60)),
+    "MIN(stay)": accord.min("stay", (0, 60)),
+    "MAX(stay)": accord.max("stay", (0, 60)),
+    "MEDIAN(stay)": accord.median("stay", (0, 60)),
+    "QUANTILE_CONT(stay, 0.9)": accord.quantile("stay", 0.9, (0, 60)),
+    "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY stay)": accord.quantile("stay", 0.9, (0, 60)),
+    "VAR_POP(stay)": accord.variance("stay", (0, 60)),
+    "STDDEV_POP(stay)": accord.std("stay", (0, 60)),
+    "COUNT(*)": accord.count(),
+    "COUNT(stay)": accord.count(where="stay IS NOT NULL"),
+    "COUNT_IF(age >= 65)": accord.count(where="age >= 65"),
+    "COUNT(*) FILTER (WHERE age >= 65)": accord.count(where="age >= 65"),
+    "AVG(stay) FILTER (WHERE age >= 65)": accord.mean("stay", (0, 60), where="age >= 65"),
+}
+
+
+@pytest.mark.parametrize("aggregate", SAME)
+def test_an_aggregate_is_the_question_that_python_asks(aggregate):
+    assert asked(f"SELECT {aggregate} FROM people AS p") == (SAME[aggregate],)
+
+
+CONDITIONS = {
+    "age >= 65": "age >= 65",
+    "65 <= age": "age >= 65",
+    "age > -1.5": "age > -1.5",
+    "age BETWEEN 18 AND 65": "(age >= 18 AND age <= 65)",
+    "ward IN ('A', 'it''s')": "ward IN ('A', 'it''s')",
+    "ward NOT IN ('A')": "NOT (ward IN ('A'))",
+    "stay IS NOT NULL": "NOT (stay IS NULL)",
+    "NOT (age < 3 OR ward = 'A') AND moved": "NOT ((age < 3 OR ward = 'A')) AND moved",
+    "age < 3 OR ward = 'A' AND moved = TRUE": "age < 3 OR ward = 'A' AND moved = TRUE",
+    "(age < 3 OR ward = 'A') AND moved <> FALSE": "(age < 3 OR ward = 'A') AND moved <> FALSE",
+    "day >= DATE '2026-01-31'": "day >= '2026-01-31'",
+    "day < TIMESTAMP '2026-01-31 10:00:00'": "day < '2026-01-31 10:00:00'",
+    """"Odd name" = 1""": '"Odd name" = 1',
+    "AGE >= 65 -- a comment": "age >= 65",
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_is_written_again_in_the_grammar_of_where(condition):
+    (question,) = asked(f"SELECT COUNT(*) FROM people WHERE {condition}")
+    written = where.parse(CONDITIONS[condition])
+    assert question.encoding.condition == written
+    assert where.parse(question.describe()["where"]) == written
+
+
+def test_conditions_meet_and_groups_are_declared():
+    by = {"by": "ward", "keys": ["A", "B"]}
+    text = "SELECT ward, AVG(stay), COUNT(*) FILTER (WHERE sex = 'f' OR sex = 'd') FROM people WHERE age >= 65 GROUP BY {}"
+    expected = (
+        accord.mean("stay", (0, 60), where="age >= 65", **by),
+        accord.count(where="(age >= 65) AND (sex = 'f' OR sex = 'd')", **by),
+    )
+    assert asked(text.format("ward")) == asked(text.format("1")) == expected
+    public = {"membership": "public", **by}
+    assert asked("SELECT COUNT(*) FROM p GROUP BY ward", membership="public") == (accord.count(**public),)
+
+
+SEVERAL_ROWS = {
+    "COUNT(*)": accord.rows(9),
+    "COUNT(stay)": accord.rows(9, where="stay IS NOT NULL"),
+    "COUNT_IF(age > 3)": accord.rows(9, where="age > 3"),
+    "COUNT(DISTINCT who)": accord.count(),
+    "SUM(stay)": accord.sum("stay", (0, 60)),
+    "MIN(stay)": accord.min("stay", (0, 60)),
+    "MAX(stay)": accord.max("stay", (0, 60)),
+}
+
+
+@pytest.mark.parametrize("aggregate", SEVERAL_ROWS)
+def test_of_people_with_several_rows_it_means_what_sql_means(aggregate):
+    of_people = Given((*COLUMNS, "who"), BOUNDS, KEYS, user="who", max_rows=9)
+    assert read_select(f"SELECT {aggregate} FROM visits", of_people).queries == (SEVERAL_ROWS[aggregate],)
+
+
+OF_ROWS = {
+    "AVG(stay)": "accord.mean('stay', …), where each counts once, or SUM(stay) and COUNT(*), and divide",
+    "MEDIAN(stay)": "accord.median('stay', …)",
+    "QUANTILE_CONT(stay, 0.5)": "accord.quantile('stay', …)",
+    "VAR_POP(stay)": "accord.variance('stay', …)",
+    "STDDEV_POP(stay)": "accord.std('stay', …)",
+}
+
+
+@pytest.mark.parametrize("aggregate", OF_ROWS)
+def test_what_is_about_rows_is_refused_and_the_form_per_person_named(aggregate):
+    with pytest.raises(QueryError) as refused:
+        asked(f"SELECT {aggregate} FROM visits", user="who")
+    assert "is about rows, of which one who may have any number" in str(refused.value)
+    assert OF_ROWS[aggregate] in str(refused.value)
+
+
+def test_of_people_with_several_rows_limits_are_declared():
+    with pytest.raises(
+        QueryError, match=r"COUNT\(\*\) counts rows, of which one who may have any number. Give max_rows="
+    ):
+        asked("SELECT COUNT(*) FROM visits", user="who")
+    grouped = "SELECT ward, COUNT(*) FROM visits GROUP BY ward"
+    with pytest.raises(
+        QueryError,
+        match=r"rows of one who may be of several groups, and SQL counts them in each. Give at_most=",
+    ):
+        asked(grouped, user="who", max_rows=9)
+    by = {"by": "ward", "keys": ["A", "B"]}
+    assert asked(grouped, user="who", max_rows=9, at_most=2) == (accord.rows(9, at_most=2, **by),)
+
+
+REFUSED = {
+    "SELECT stay FROM p": "stay by itself would show people's values. Ask for an aggregate of it, such as AVG(stay)",
+    "SELECT ward FROM p GROUP BY ward": "this SELECT asks for no aggregate.",
+    "SELECT * FROM p": "* is not read here.",
+    "SELECT AVG(stays) FROM p": "the table has no column 'stays': did you mean 'stay'?",
+    'SELECT AVG("STAY") FROM p': "the table has no column 'STAY'",
+    "SELECT AVG(q.stay) FROM p": "q.stay is of another table.",
+    "SELECT AVG(stay + 1) FROM p": "stay + 1 is not a column.",
+    "SELECT AVG(stay) + 1 FROM p": "AVG(stay) + 1 is not read here.",
+    "SELECT AVG(DISTINCT stay) FROM p": "DISTINCT stay is not a column.",
+    "SELECT SUM(stay) OVER () FROM p": "SUM(stay) OVER () is not read here.",
+    "SELECT STDDEV(stay) FROM p": "divides by the number of people less one, and accord by their number. Write STDDEV_POP.",
+    "SELECT VAR_SAMP(stay) FROM p": "Write VAR_POP.",
+    "SELECT COUNT(DISTINCT ward) FROM p": "COUNT(DISTINCT ward) counts values",
+    "SELECT MAX(stay, 3) FROM p": "is not read here.",
+    "SELECT QUANTILE_CONT(stay, age) FROM p": "is not read here.",
+    "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY stay DESC) FROM p": "is not read here.",
+    "SELECT AVG(stay), AVG(stay) FROM p": "two columns of the SELECT have one name.",
+    "SELECT ward, AVG(stay) AS ward FROM p GROUP BY ward": "two columns of the SELECT have one name.",
+    "SELECT COUNT(*)": "this SELECT has no FROM.",
+    "SELECT COUNT(*) FROM p, q": "a SELECT is asked here without a join.",
+    "SELECT COUNT(*) FROM p JOIN q USING (age)": "a SELECT is asked here without a join.",
+    "SELECT COUNT(*) FROM (SELECT 1) AS q": "what stands after FROM is no table.",
+    "SELECT COUNT(*) FROM read_csv('x')": "what stands after FROM is no table.",
+    "SELECT COUNT(*) FROM a.p": "a.p is not read here.",
+    "SELECT COUNT(*) FROM p TABLESAMPLE 10%": "is not read here.",
+    "SELECT COUNT(*) FROM p GROUP BY ALL": "is not read here.",
+    "SELECT COUNT(*) FROM p GROUP BY ROLLUP (ward)": "ROLLUP (ward) is not a column.",
+    "SELECT COUNT(*) FROM p GROUP BY ward, ward": "GROUP BY names a column twice.",
+    "SELECT COUNT(*) FROM p GROUP BY 7": "7 is not a column.",
+    "SELECT COUNT(*) FROM p HAVING COUNT(*) > 3": "without HAVING.",
+    "SELECT COUNT(*) FROM p ORDER BY 1": "without ORDER BY. Groups come in the order of keys=",
+    "SELECT COUNT(*) FROM p LIMIT 1": "without LIMIT.",
+    "SELECT COUNT(*) FROM p OFFSET 1": "without OFFSET.",
+    "SELECT DISTINCT COUNT(*) FROM p": "without SELECT DISTINCT.",
+    "SELECT COUNT(*) INTO q FROM p": "without INTO. Leave it out.",
+    "SELECT COUNT(*) FROM p WHERE age > (SELECT 1)": "(SELECT 1) is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE age IN (SELECT 1)": "is not read here.",
+    "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT 1)": "is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE age = stay": "stay is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE -age > 3": "3 is not a column.",
+    "SELECT COUNT(*) FROM p WHERE ward LIKE 'A%'": "ward LIKE 'A%' is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE age > 5::INT": "CAST(5 AS INT) is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE stay > AVG(stay)": "AVG(stay) is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE age = ?": "? is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE age IS TRUE": "is no condition that can be read.",
+    "SELECT COUNT(*) FROM p; SELECT 2": "this is not one SELECT that can be read.",
+    "SELECT COUNT(*) FROM p UNION SELECT 2": "this is not one SELECT that can be read.",
+    "SELECT COUNT(*": "this is not one SELECT that can be read.",
+    "DROP TABLE p": "this is no SELECT.",
+    "WITH p AS (SELECT 1) SELECT COUNT(*) FROM p": "this is no SELECT.",
+    "FROM p": "this is no SELECT.",
+    "COPY p TO 'x'": "this is no SELECT.",
+    "": "this is no SELECT.",
+    "SELECT COUNT(*) FROM p WHERE " + " AND ".join(["age > 1"] * 1200): "at most 10,000 are read.",
+    "SELECT COUNT(*) FROM p WHERE " + "(" * 21 + "age > 1" + ")" * 21: "is nested more than 20 deep.",
+    "SELECT COUNT(*) FROM p WHERE "
+    + "(" * 4000
+    + "age > 1"
+    + ")" * 4000: "nested more than 20 deep.",
+    "SELECT COUNT(*) FROM p WHERE " + "NOT " * 2000 + "age > 1": "this is not one SELECT that can be read.",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:60])
+def test_everything_else_is_refused_with_the_reason(text):
+    with pytest.raises(QueryError) as refused:
+        asked(text)
+    assert REFUSED[text] in str(refused.value)
+
+
+def test_what_is_no_text_is_refused():
+    with pytest.raises(QueryError, match="this is no SELECT"):
+        asked(None)
+
+
+def test_many_conditions_in_a_row_are_read():
+    chain = " AND ".join(["age>1"] * 800)
+    (question,) = asked(f"SELECT COUNT(*) FROM p WHERE {chain}")
+    assert len(question.encoding.condition.parts) == 800
+
+
+SQL = (
+    "SELECT FROM WHERE GROUP BY AND OR NOT IN IS NULL COUNT SUM AVG ( ) , * stay age ward p 1 'A' = >= AS CASE WHEN THEN END "
+    "OVER FILTER DISTINCT HAVING LIMIT UNION JOIN ON ; -- /* */ :: ? $1 [ ] { } LATERAL UNNEST VALUES BETWEEN CAST DATE"
+)
+WORDS = st.lists(st.sampled_from(SQL.split()), max_size=25)
+
+
+@given(WORDS)
+def test_any_words_are_a_question_or_a_refusal(words):
+    for start in ("SELECT ", "SELECT COUNT(*) FROM p WHERE ", "SELECT AVG(stay) FROM p GROUP BY "):
+        try:
+            questions = asked(start + " ".join(words))
+        except QueryError:
+            continue
+        assert all(isinstance(question, accord.Query | Undescribed) for question in questions)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_question_or_a_refusal(text):
+    for start in ("", "SELECT COUNT(*) FROM p WHERE ", "SELECT COUNT(*) FROM p WHERE ward = '"):
+        try:
+            asked(start + text)
+        except QueryError:
+            continue
+
+
+# ---- asked of a table --------------------------------------------------------------------------------------
+
+
+def test_one_plan_answers_all_and_each_column_is_a_release(people):
+    table = accord.table(people, epsilon="epsilon")
+    text = "SELECT ward, AVG(stay) AS stay, COUNT(*) FROM people WHERE age >= 50 GROUP BY ward"
+    answers = table.sql(text, bounds={"stay": (0, 60)}, keys={"ward": ["A", "B"]}, share=0.5)
+    assert answers.columns == ("ward", "stay", "COUNT(*)")
+    assert [row["ward"] for row in answers.rows] == ["A", "B"]
+    stay = answers["stay"]
+    assert [row["stay"] for row in answers.rows] == [row["value"] for row in stay.value]
+    assert [row["stay"] for row in answers.intervals(0.9)] == list(stay.interval(0.9).values())
+    assert answers.charges == answers.release.charges == {1.0: 0.5}
+    selected = table.select(text, {"stay": (0, 60)}, {"ward": ["A", "B"]})
+    assert table.plan(selected.asked, share=0.5).fingerprint == answers.release.plan.fingerprint
+    receipt = answers.receipt()
+    assert receipt["sql"] == text and receipt["names"] == ["stay", "COUNT(*)"] and json.dumps(receipt)
+    frame = answers.to_pandas()
+    assert list(frame) == [
+        "ward",
+        "stay",
+        "stay low",
+        "stay high",
+        "COUNT(*)",
+        "COUNT(*) low",
+        "COUNT(*) high",
+    ]
+    assert repr(answers) == "<Answers: ward, stay, COUNT(*); 2 rows>"
+    shown = str(answers)
+    assert shown.startswith(text) and "95 %" in shown and "Charges" in shown
+    assert answers._repr_html_().startswith("<div")
+    with pytest.raises(QueryError, match="the SELECT has no aggregate 'stays': did you mean 'stay'"):
+        answers["stays"]
+
+
+def test_one_aggregate_is_one_question(people):
+    table = accord.table(people, epsilon="epsilon")
+    answers = table.sql("SELECT MEDIAN(stay) FROM people", {"stay": (0, 60)})
+    assert answers.rows == [{"MEDIAN(stay)": answers["MEDIAN(stay)"].value}]
+    assert answers.intervals() == [{"MEDIAN(stay)": None}]  # one draw does not tell it in values
+    assert answers.release.plan.query == accord.median("stay", (0, 60))
+    assert list(answers.to_pandas()["MEDIAN(stay) low"]) == [None]
+
+
+def test_public_groups(people):
+    table = accord.table(people, epsilon="epsilon")
+    text = "SELECT ward, COUNT(*) AS n FROM people WHERE age >= 50 GROUP BY ward"
+    answers = table.sql(text, keys={"ward": ["A", "Z"]}, membership="public")
+    assert answers.rows[1] == {"ward": "Z", "n": None}
+    assert "nobody is there to ask" in str(answers)
+    assert list(answers.charges) == ["A"]
+
+
+def test_bounds_and_keys_are_of_columns_that_there_are(people):
+    table = accord.table(people, epsilon="epsilon")
+    with pytest.raises(
+        QueryError, match="bounds= has 'stays', which is no column of the table: did you mean 'stay'"
+    ):
+        table.sql("SELECT AVG(stay) FROM people", bounds={"stays": (0, 60)})
+    with pytest.raises(
+        QueryError, match=r"keys= of a SELECT are given by column: keys=\{\"ward\": \[\"A\", \"B\"\]\}."
+    ):
+        table.sql("SELECT ward, COUNT(*) FROM people GROUP BY ward", keys=["A", "B"])
+    with pytest.raises(QueryError, match=r"mean\('stay'\) needs bounds=\(low, high\)"):
+        table.sql("SELECT AVG(stay) FROM people")
+    with pytest.raises(QueryError, match="by='ward' needs keys="):
+        table.sql("SELECT ward, COUNT(*) FROM people GROUP BY ward")
+    assert not table.known  # nothing was read
+
+
+def test_it_is_booked_once_and_repeated_for_nothing(people, tmp_path):
+    table = accord.table({**people, "who": np.arange(600)}, epsilon="epsilon", user="who")
+    ledger = accord.Ledger(tmp_path / "accord.db")
+    ledger.register(table, "people")
+    text = "SELECT COUNT(DISTINCT who) AS people, SUM(stay) FROM people WHERE age >= 50"
+    first = table.sql(text, {"stay": (0, 60)}, share=0.25, ledger=ledger)
+    again = table.sql(text, {"stay": (0, 60)}, share=0.25, ledger=ledger)
+    assert first.charges == {1.0: 0.25} and again.charges == {1.0: 0.0}
+    assert again.rows == first.rows and "given out again" in str(again)
+    assert ledger.remaining(table) == accord.Spec.from_groups({0.75: 600})
+
+
+# ---- the command line --------------------------------------------------------------------------------------
+
+
+def invoke(*words):
+    return CliRunner().invoke(cli.main, ["sql", *map(str, words)])
+
+
+@pytest.fixture
+def file(people, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    pq.write_table(pa.table(people), tmp_path / "people.parquet")
+    return tmp_path / "people.parquet"
+
+
+def test_a_file_after_from(file):
+    text = f"SELECT ward, AVG(stay) AS stay FROM '{file}' GROUP BY ward"
+    options = ["--epsilon", "epsilon", "--bounds", "stay=0..60", "--keys", "ward=A,B"]
+    done = invoke(text, *options, "--json")
+    document = json.loads(done.stdout)
+    assert done.exit_code == 0 and document["sql"] == text and document["names"] == ["stay"]
+    assert [row["ward"] for row in document["value"]] == ["A", "B"]
+    shown = invoke(text, *options)
+    assert shown.exit_code == 0 and shown.stdout.startswith("SELECT ward") and "Charges" in shown.stdout
+    planned = invoke(text, *options, "--plan")
+    assert planned.exit_code == 0 and "Plan: mean of stay by ward" in planned.stdout
+
+
+def test_a_described_table(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "accord.toml").write_text(
+        'schema = 1\n[tables.people]\nsource = "people.parquet"\nepsilon = "epsilon"\n'
+        '[tables.people.columns.stay]\nbounds = [0, 60]\n[tables.people.columns.ward]\nkeys = ["A", "B"]\n'
+    )
+    done = invoke("SELECT ward, AVG(stay), COUNT(*) FROM people GROUP BY ward", "--json")
+    assert done.exit_code == 0 and json.loads(done.stdout)["names"] == ["AVG(stay)", "COUNT(*)"]
+
+
+USAGE = {
+    ("--bounds", "stay"): "--bounds has 'stay', which is not COLUMN=LO..HI.",
+    ("--bounds", "stay=3"): "--bounds has 'stay=3', which is not COLUMN=LO..HI.",
+    ("--keys", "A,B"): "--keys has 'A,B', which is not COLUMN=A,B.",
+}
+
+
+@pytest.mark.parametrize("words", USAGE)
+def test_usage(file, words):
+    done = invoke(f"SELECT COUNT(*) FROM '{file}'", "--epsilon", "epsilon", *words)
+    assert done.exit_code == 2 and USAGE[words] in done.stderr
+
+
+def test_refusals_have_the_words_of_the_command_line(file):
+    done = invoke(f"SELECT COUNT(*) FROM '{file}'", "--epsilon", "epsilon", "--user", "who")
+    assert done.exit_code == 1 and "Give --max-rows, the most that one person counts for" in done.stderr
+    done = invoke("DROP TABLE people", "--epsilon", "epsilon")
+    assert done.exit_code == 1 and done.stderr.startswith("QueryError: this is no SELECT.")
+
+
+def test_without_sqlglot_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "sqlglot", None)
+    with pytest.raises(AccordError, match=r"need sqlglot, which is not installed. Install accord\[sql\]"):
+        source_of("SELECT COUNT(*) FROM people")
