@@ -1,16 +1,18 @@
 """Settings of all tests: no test may fail by chance.
 
 The noise of releases comes from the operating system, so that a test which looks at noisy answers would see others each time. Here `accord.noise` asks a
-generator that is seeded by the test's own name; tests of where the noise comes from are marked `operating_system` and have the real one. Hypothesis
-draws the same examples each time. ACCORD_TEST_SEED=2 gives all of them other numbers, to see how much luck is in them.
+generator that is seeded by the test's own name; tests of where the noise comes from are marked `operating_system` and have the real one. Keys of ledgers and
+seeds of audits are drawn by another such generator. Hypothesis draws the same examples each time. ACCORD_TEST_SEED=2 gives all of them other numbers, to see
+how much luck is in them. tests/architecture/test_chance.py says what tests may not draw from.
 """
 
+import secrets
 import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from noises import SEED, SEEDED
+from noises import DRAWING_APART, SEED, SEEDED, SEEDED_APART
 from servers import postgres_server, postgres_url, session  # noqa: F401  fixtures of all tests
 from tiers import leave_to_slow
 
@@ -38,17 +40,21 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(scope="module", autouse=True)
 def seeded_module(request):
     """For fixtures that tests of a module share."""
-    SEEDED.seed(request.node.nodeid)
+    seed(request.node)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(accord.noise, "secrets", SEEDED)
+        for module in DRAWING_APART:
+            patched.setattr(module, "secrets", SEEDED_APART)
         yield
 
 
 @pytest.fixture(autouse=True)
 def seeded_test(request, seeded_module, monkeypatch):
+    seed(request.node)
     if request.node.get_closest_marker("operating_system"):
-        import secrets
-
         monkeypatch.setattr(accord.noise, "secrets", secrets)
-    else:
-        SEEDED.seed(request.node.nodeid)
+
+
+def seed(node):
+    SEEDED.seed(node.nodeid)
+    SEEDED_APART.seed(f"apart {node.nodeid}")
