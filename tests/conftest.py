@@ -11,14 +11,16 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from noises import DRAWING_APART, SEED, SEEDED, SEEDED_APART
 from servers import postgres_server, postgres_url, session  # noqa: F401  fixtures of all tests
 from tiers import leave_to_slow
 
 import accord.noise
 
-settings.register_profile("patient", deadline=None, derandomize=SEED is None)  # a busy machine is no failure
+settings.register_profile(  # a busy machine is no failure
+    "patient", deadline=None, derandomize=SEED is None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("patient")
 
 

@@ -105,7 +105,11 @@ ELSEWHERE = [
 ONCE = {statistic: NEIGHBORS[(k + k // 2) % 2] for k, statistic in enumerate(ELSEWHERE)}
 """Under which relation these are looked at here: both kinds of parts meet both in turn. All other questions are looked at under both."""
 
-pytestmark = pytest.mark.operating_system  # an audit looks at where the noise comes from
+pytestmark = pytest.mark.operating_system
+"""An audit looks at where the noise comes from.
+
+The chance of a false alarm is 0: whether something is found depends on how many bytes the system is asked for, on charges and on plans, and never on a
+number that it draws. The empirical method alone looks at noisy answers; its tests have `seeded_noise`."""
 
 
 @pytest.fixture
