@@ -6,6 +6,8 @@ seeds of audits are drawn by another such generator. Hypothesis draws the same e
 how much luck is in them. tests/architecture/test_chance.py says what tests may not draw from.
 """
 
+import os
+import re
 import secrets
 import signal
 from pathlib import Path
@@ -24,8 +26,16 @@ settings.register_profile(  # a busy machine is no failure
 settings.load_profile("patient")
 
 
+OWN_SETTINGS = re.compile(
+    r"COLUMNS|LINES|NO_COLOR|FORCE_COLOR|MPLBACKEND|PYTHONWARNINGS|PG[A-Z]+|ACCORD_(LEDGER|CATALOG).*"
+)
+"""Of whoever runs the tests: a terminal's width and colors, servers, keys and catalogs. They would decide texts, and what is opened."""
+
+
 def pytest_configure(config):
     """Tests that press Ctrl-C can, also where a shell has started them in the background and lets them ignore it."""
+    for name in filter(OWN_SETTINGS.fullmatch, list(os.environ)):
+        del os.environ[name]
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
