@@ -1,6 +1,6 @@
 """Noises for tests: put in at the seam `accord.release.answer`, or given to a mechanism's method.
 
-And the randomness that `accord.noise` has in tests (conftest.py).
+And the randomness that accord has in tests (conftest.py).
 """
 
 import os
@@ -8,6 +8,11 @@ from fractions import Fraction
 from random import Random
 
 import numpy as np
+
+import accord.lab.audit.algorithm_check
+import accord.lab.audit.examples
+import accord.lab.audit.runner
+import accord.ledger.key
 
 
 class Fixed:
@@ -35,10 +40,10 @@ SEED = os.environ.get("ACCORD_TEST_SEED")
 
 
 class SeededSecrets:
-    """What `accord.noise` asks of `secrets`, by a generator that can be seeded."""
+    """What accord asks of `secrets`, by a generator that can be seeded."""
 
     def __init__(self):
-        self._random = Random()
+        self._random = Random(0)
 
     def seed(self, name):
         self._random.seed(f"{SEED or 1} {name}")
@@ -52,5 +57,18 @@ class SeededSecrets:
     def token_bytes(self, nbytes):
         return self._random.randbytes(nbytes)
 
+    def token_hex(self, nbytes):
+        return self._random.randbytes(nbytes).hex()
+
 
 SEEDED = SeededSecrets()
+"""In the place of the `secrets` of the noise; a test may draw its own numbers from it, too."""
+DRAWING_APART = (
+    accord.ledger.key,
+    accord.lab.audit.algorithm_check,
+    accord.lab.audit.examples,
+    accord.lab.audit.runner,
+)
+"""What draws from `secrets`, beside the noise."""
+SEEDED_APART = SeededSecrets()
+"""In the place of their `secrets`, so that a key that is drawn moves no noise."""

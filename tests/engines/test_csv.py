@@ -203,7 +203,10 @@ def test_a_byte_that_is_not_utf_8_is_read_as_windows_1252(tmp_path):
     st.binary(max_size=12).map(lambda b: b.translate(None, b'"\r\n,')),
     st.sampled_from(["utf-8", "cp1252", "cp932"]),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_any_bytes_in_a_row_are_read(tmp_path, content, encoding):
     path = tmp_path / "people.csv"
     path.write_bytes(b"e,name,v\n1,a,2\n1," + content + b",3\n")

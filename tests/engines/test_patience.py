@@ -8,16 +8,20 @@ import pytest
 
 import accord
 from accord.engines import watched
+from accord.engines.duckdb_connection import OWN
 
 
 @pytest.fixture(scope="module")
 def long(tmp_path_factory):
-    """A table whose scan takes some seconds: the same rows again and again, under names that must be told apart."""
+    """A table whose scan takes some seconds, by one thread, however many cores there are: its people must be told apart."""
     path = tmp_path_factory.mktemp("long") / "people.parquet"
     duckdb.sql(
         f"COPY (SELECT range AS id, (range * 7919) % 1000 / 10.0 AS x, 0.5 AS e FROM range(6000000)) TO '{path}' (ROW_GROUP_SIZE 100000)"
     )
-    return path
+    connection = OWN.connect()
+    connection.execute("SET threads = 1")
+    yield path
+    connection.execute("RESET threads")
 
 
 def test_a_long_scan_tells_how_far_it_is(long):

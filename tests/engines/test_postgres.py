@@ -939,7 +939,10 @@ decimal = st.tuples(st.integers(-(10**12), 10**12), st.integers(-25, 3)).map(
         max_size=20,
     )
 )
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=12,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 def test_numbers_are_written_alike(numbers_table, numbers):
     """Up to 10¹⁵, and without digits to spare: of the shortest texts of 16384.9375 in single precision, engines choose different ones."""
     types = {"x": ("double precision", pa.float64()), "y": ("real", pa.float32())}

@@ -296,7 +296,10 @@ def test_the_header_tells_what_separates_columns(tmp_path, ending, header, row):
     st.sampled_from(["north", "a;b", "it's", '"', "1|2"]),
     st.integers(0, 4),
 )
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=80,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @example("'';", "a;b", 1)
 @example("''|", "north", 4)
 @example('\\"|;;\\"#', "x", 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -275,7 +275,7 @@ def test_the_command_line(tmp_path, monkeypatch):
         "history",
         "a.db",
         "--since",
-        str(date.today() - timedelta(days=2)),
+        str(datetime.now(UTC).date() - timedelta(days=2)),
         "--actor",
         "somebody",
         "--json",

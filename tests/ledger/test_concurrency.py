@@ -13,6 +13,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -652,7 +653,7 @@ def drive_register(url):
     keep_one_thread()
     ledger, versions = opened(url), [table(levels) for levels in VERSIONS]
     ledger.register(versions[0], "people")
-    done = Path("/tmp", f"accord-{os.getpid()}")
+    done = Path(tempfile.mkdtemp(prefix="accord-"))
 
     def release(number):
         """Whichever version is registered, until both were; the other is refused."""
@@ -677,7 +678,6 @@ def drive_register(url):
             time.sleep(0.05)  # to let others in between
         return {"ended": "done", "entries": []}
 
-    done.mkdir()
     try:
         return at_once([release] * 3 + [register])
     finally:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from contextlib import ExitStack, suppress
@@ -61,7 +62,9 @@ all of them, for hours."""
 
 def killed(store, place, scenario, which, sabotage=""):
     """What each kill left, by line, from two drivers that take turns."""
-    offset = random.randrange(10_000)
+    from noises import SEEDED  # not for the program that the tests start
+
+    offset = SEEDED.randbelow(10_000)
     print(f"{scenario}: {which} from {offset}")  # shown if the test fails
     job = {"do": "lines", "store": store, "place": str(place), "scenario": scenario, "sabotage": sabotage}
     parts = run(*(job | {"which": which, "offset": offset, "turn": turn} for turn in range(2)))
@@ -402,7 +405,7 @@ def kill_lines(job):
 
     def attempt(name, kill_at=None):
         url = store.copy(name)
-        marks = Path("/tmp", f"accord-{os.getpid()}-{name}")
+        marks = Path(job["marks"], name)
         marks.touch()
         ended = forked(lambda: act(action(store, url, scenario, tables), marks, kill_at))
         noted = marks.read_text()
@@ -504,7 +507,8 @@ def next_release(ledger, scenario, reached, tables):
 
 
 def kill_times(job):
-    """Processes that release or register without end, killed at random times until enough has happened."""
+    """Processes that release or register without end, killed at any times until enough has happened."""
+    pauses = random.Random(1)
     url, end = (
         str(Path(job["place"], "a.db")),
         time.monotonic() + 1800,
@@ -549,7 +553,7 @@ def kill_times(job):
     running = [(start(kind), kind) for kind in (release, release, register, register)]
     while not enough():
         assert time.monotonic() < end
-        time.sleep(random.uniform(0.005, 0.06))
+        time.sleep(pauses.uniform(0.005, 0.06))
         pid, kind = running.pop(0)
         kill(pid)
         kills += 1
@@ -578,5 +582,6 @@ def kill_times(job):
 
 
 if __name__ == "__main__":
-    work = json.loads(sys.argv[1])
-    print(json.dumps(kill_lines(work) if work["do"] == "lines" else kill_times(work)))
+    with tempfile.TemporaryDirectory(prefix="accord-") as marks:
+        work = json.loads(sys.argv[1]) | {"marks": marks}
+        print(json.dumps(kill_lines(work) if work["do"] == "lines" else kill_times(work)))

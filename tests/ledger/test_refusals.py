@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from noises import SEEDED_APART
 
 import accord
 from accord.budget import MICRO
@@ -879,7 +880,7 @@ def whole(error):
 @pytest.fixture
 def role(postgres_server, postgres_url):
     """A user who needs a password, and may do nothing yet; the URL without it."""
-    name = f"role_{os.urandom(4).hex()}"
+    name = f"role_{SEEDED_APART.token_hex(8)}"
     rules = Path(re.search(r"host=([^&]+)", postgres_server)[1], "data", "pg_hba.conf")
     before = rules.read_text()
     with psycopg.connect(postgres_server, autocommit=True) as connection:

@@ -23,10 +23,9 @@ from accord.release.answer import answer
 
 ALPHA, RUNS = 1e-9, 200
 GRID, POINTS = {"bounds": (0, 1000), "step": 1, "interval": "values"}, 1001
-RNG = np.random.default_rng(5)
 VALUES = {
-    "skewed": lambda n: np.minimum(1000, np.rint(30 * RNG.lognormal(0, 1.5, n))),
-    "heaped": lambda n: 50 * RNG.binomial(20, 0.3, n),
+    "skewed": lambda n: np.minimum(1000, np.rint(30 * np.random.default_rng(5).lognormal(0, 1.5, n))),
+    "heaped": lambda n: 50 * np.random.default_rng(5).binomial(20, 0.3, n),
     "constant": lambda n: np.full(n, 400),
     "two far apart": lambda n: np.where(np.arange(n) < n // 2, 100, 900),
     "at the bounds": lambda n: np.where(np.arange(n) < n // 3, 0, 1000),

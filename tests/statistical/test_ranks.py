@@ -2,7 +2,8 @@
 
 A recording noise catches the scores of each choice, from which follow the probabilities of all points, and from them the expected squared
 error in the value and in percentile points. Only the people are drawn, by a seed: DATASETS tables in each setting. Where chance in the
-people dominates the error, that leaves about 1/√(2·DATASETS) = 9 % of chance in a root mean square.
+people dominates the error, and is about normal, a mean square over them is as χ² of DATASETS degrees of freedom, and CHANCE holds the root of
+it with all but one seed of 10⁹. Elsewhere it varies less.
 
 Settings: [F] Figure 2 (n = 1001, N(0, 1), two levels, a share of them private) and [J]'s default specification (N(500, 200) in 1 … 1000).
 The percentile error of an answer is the distance of p from [fraction of these people below it, fraction below or at it].
@@ -12,15 +13,18 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 import accord
 from accord.budget import to_micro
 from accord.people.summary import Summary
 
-N, DATASETS = 1001, 60
+N, DATASETS, ALPHA = 1001, 240, 1e-9
+CHANCE = np.sqrt(chi2.ppf([ALPHA / 2, 1 - ALPHA / 2], DATASETS) / DATASETS)
+"""A root mean square over the tables, over what it is on average: from 0.74 to 1.29."""
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 ANYWHERE = "may land anywhere in the bounds"
-NORMAL = accord.median("x", bounds=(-5, 5), missing="none")
+NORMAL = accord.median("x", bounds=(-5, 5), step=0.0025, missing="none")  # at most one of them a step, about
 WHOLE = accord.median("x", bounds=(1, 1000), step=1, missing="none")
 
 
@@ -108,7 +112,7 @@ def squared_errors(plan, summary, cells):
 
 
 @cache
-def measured(name, mechanism):
+def measured(name, mechanism, datasets=DATASETS):
     """Root mean squared errors (value, percentile), what was predicted, and whether the plan warned."""
     levels_of, values_of, query = SETTINGS[name]
     random = np.random.default_rng(2021)
@@ -116,7 +120,7 @@ def measured(name, mechanism):
     spec = accord.Spec(levels, np.ones(N, dtype=np.int64))
     plan = accord.plan(spec, query, mechanism)
     errors = []
-    for _ in range(DATASETS):
+    for _ in range(datasets):
         micro, values = random.permutation(levels), values_of(random)
         cells = np.clip(np.rint((values - float(query.low)) / float(query.step)), 0, query.cells).astype(
             np.int64
@@ -146,20 +150,24 @@ def test_rank_is_better_than_pe_and_mix(name):
 @pytest.mark.parametrize("mechanism", ["rank", "threshold", "pe", "mix"])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_predicted_percentile_error_is_true_or_an_upper_bound(name, mechanism):
+    """To within 15 %, and what chance makes of it: none to speak of for `pe`, whose noise dominates. An error twice as large would be missed with one seed of 10⁸,
+    half as large with one of 10⁷."""
     _, percentile, predicted, warned = measured(name, mechanism)
     if warned:
         assert percentile <= predicted
-    else:
+    elif mechanism == "pe":
         assert percentile == pytest.approx(predicted, rel=0.15)
+    else:
+        assert 0.85 * CHANCE[0] * predicted < percentile < 1.15 * CHANCE[1] * predicted
 
 
 def test_far_better_where_levels_are_far_apart():
-    """[J]'s specification: about 8 against 28; [F]'s with half of the people private at 0.01: pe lands anywhere."""
-    assert measured("J", "rank")[0] == pytest.approx(8, abs=1)
-    assert measured("J", "pe")[0] > 3 * measured("J", "rank")[0]
-    assert (
-        measured("F (0.01, 10), 50% private", "pe")[0] > 20 * measured("F (0.01, 10), 50% private", "rank")[0]
-    )
+    """[J]'s specification: about 8 against 26, which varies with the levels; [F]'s with half of the people private at 0.01: pe lands anywhere."""
+    rank = measured("J", "rank")[0]
+    assert CHANCE[0] * 8 < rank < CHANCE[1] * 8
+    assert measured("J", "pe", datasets=60)[0] > 2 * rank
+    pe, rank = (measured("F (0.01, 10), 50% private", name, datasets=60)[0] for name in ("pe", "rank"))
+    assert pe > 20 * rank
 
 
 def test_the_plan_sees_that_one_level_for_all_does_where_levels_are_close():
@@ -180,5 +188,5 @@ def test_bounds_a_thousand_times_too_wide_do_not_break_the_prediction(levels, me
         normal,
         accord.median("x", bounds=(-5_000, 5_000), step=0.1, missing="none"),
     )
-    _, percentile, predicted, _ = measured(name, mechanism)
+    _, percentile, predicted, _ = measured(name, mechanism, datasets=60)
     assert percentile <= 1.05 * predicted

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import partial
 from math import inf, isnan, log, log1p, nan, sqrt
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +151,7 @@ def numbers(answer: Any) -> list[float]:
         value = float(answer)
         return [inf if isnan(value) else value]
     if isinstance(answer, str):
-        return [float(abs(hash(answer)) % 2**31)]
+        return [_number_of_text(answer)]
     if isinstance(answer, dict):
         return [x for key in sorted(answer, key=str) for x in numbers(answer[key])]
     if isinstance(answer, np.ndarray):
@@ -159,4 +160,9 @@ def numbers(answer: Any) -> list[float]:
         return [x for part in answer for x in numbers(part)]
     if hasattr(answer, "__dict__") and vars(answer):
         return numbers({key: value for key, value in vars(answer).items() if not key.startswith("_")})
-    return [float(abs(hash(str(answer))) % 2**31)]
+    return [_number_of_text(str(answer))]
+
+
+def _number_of_text(text: str) -> float:
+    """The same in every process, unlike Python's hash: a seed gives the same audit again."""
+    return float(crc32(text.encode("utf-8", "surrogatepass")))

@@ -46,8 +46,11 @@ _TRIPLES, _LONG = 40, 2_000
 """Sequences of three draws, and the length of a long one."""
 _RUNS_OF_PAIRS = 1_500
 _SLACK = 1e-12
-_WAIT, _LONGEST_WAIT = 0.2, 60.0
-"""Seconds for one thread to meet another, and for both to end."""
+_WAIT, _LONGEST_WAIT = 5.0, 60.0
+"""Seconds for one thread to meet another, also on a busy machine, and for both to end.
+
+Only a noise that lets them draw one after the other, or shares a draw, takes them.
+"""
 _UNASKED = "it draws without asking the operating system"
 Draw = Callable[[Any], Any]
 
