@@ -23,8 +23,8 @@ def with_part(dialect: Dialect, source: str, part: Part, columns: Columns) -> tu
     source, so that no row is compared with all of them.
     """
     place = ONLY_PART
-    if part.by is not None:
-        source, place = with_place(dialect, source, part.by, columns[part.by], part.keys, PLACE)
+    for by, keys in zip(part.by, part.keys, strict=True):
+        source, place = with_place(dialect, source, by, columns[by], keys, PLACE)
     if part.condition is None:
         return source, place
     return source, f"CASE WHEN {where_sql.render(dialect, part.condition, columns)} THEN {place} END"

@@ -16,7 +16,7 @@ from accord.budget import IntArray
 from accord.errors import QueryError
 from accord.people.spending import Unbooked
 from accord.planning import Plan, by_level, midpoint_error
-from accord.statistics import Algorithm, Answer, Grouped
+from accord.statistics import Algorithm, Answer, Grouped, Part
 from accord.statistics.query import A
 from accord.statistics.target import Products, Quantiles, Ranks
 
@@ -67,20 +67,20 @@ class Release(Generic[A]):
         if self._by is None:
             (only,) = self.by_part.values()
             return None if only is None else only.value
-        return [self._row(key, part) for key, part in self.by_part.items()]
+        return [{**self._by.row(key), **self._row(part)} for key, part in self.by_part.items()]
 
     @property
-    def _by(self) -> str | None:
-        """The column of the groups."""
-        return self.plan.query.part.by if isinstance(self.plan.query, Grouped) else None
+    def _by(self) -> Part | None:
+        """What tells the groups apart, if there are any."""
+        query = self.plan.query
+        return query.part if isinstance(query, Grouped) and query.part.by else None
 
-    def _row(self, key: Any, part: Release | None) -> dict[str, Any]:
-        row = {str(self._by): key}
+    def _row(self, part: Release | None) -> dict[str, Any]:
         if part is None:
-            return {**row, "value": None, "rmse": None, "few": True}
+            return {"value": None, "rmse": None, "few": True}
         worst = midpoint_error(part.plan.target, part.plan.spec.total)
         few = part.rmse > worst / 2 or part.mechanism == "midpoint"
-        return {**row, "value": part.value, "rmse": part.rmse, "few": few}
+        return {"value": part.value, "rmse": part.rmse, "few": few}
 
     @property
     def parts(self) -> tuple[Release, ...]:
@@ -185,7 +185,7 @@ class Release(Generic[A]):
         rows: Any = self.answer
         released = self.released or [()] * self.plan.private_groups
         return {
-            row[self._by]: of_one(row["value"], of_group, confidence)
+            self._by.group_of(row): of_one(row["value"], of_group, confidence)
             for row, of_group in zip(rows, released, strict=True)
         }
 

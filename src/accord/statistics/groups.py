@@ -28,6 +28,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
 from accord.errors import QueryError
@@ -74,36 +76,68 @@ class Part:
 
     where: str | None
     condition: grammar.Condition | None
-    by: str | None
-    keys: tuple[Any, ...]
+    by: tuple[str, ...]
+    """The columns of the groups; () without groups."""
+    keys: tuple[tuple[Any, ...], ...]
+    """The declared keys of each of these columns."""
     public: bool
     at_most: int = 1
-    """Of how many of the keys one person may be."""
+    """Of how many of the groups one person may be."""
+
+    @cached_property
+    def groups(self) -> tuple[Any, ...]:
+        """The keys of one column; of several, their combinations, of which the last key changes first."""
+        if len(self.keys) == 1:
+            return self.keys[0]
+        return tuple(product(*self.keys)) if self.keys else ()
+
+    @property
+    def as_asked(self) -> tuple[Any, Any]:
+        """`by=` and `keys=`: of one column its name and its keys, of several a tuple of each."""
+        if len(self.by) == 1:
+            return self.by[0], self.keys[0]
+        return self.by or None, self.keys
+
+    def row(self, group: Any) -> dict[str, Any]:
+        """What a row of an answer says about which group it is of."""
+        keys = (group,) if len(self.by) == 1 else group
+        return dict(zip(self.by, keys, strict=True))
+
+    def group_of(self, row: dict[str, Any]) -> Any:
+        """Which group a row of an answer is of."""
+        keys = tuple(row[by] for by in self.by)
+        return keys[0] if len(keys) == 1 else keys
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*(grammar.columns(self.condition) if self.condition else ()), *([self.by] if self.by else []))
+        return (*(grammar.columns(self.condition) if self.condition else ()), *self.by)
 
     @property
     def label(self) -> str:
         return (
             (f" where {self.where}" if self.where else "")
-            + (f" by {self.by}" if self.by else "")
+            + (f" by {', '.join(self.by)}" if self.by else "")
             + (f" (each in up to {self.at_most})" if self.at_most > 1 else "")
         )
 
-    def name(self, key: Any) -> str:
+    def name(self, group: Any) -> str:
         """One of the groups, in words."""
-        group = [f"{self.by} = {key!r}"] if self.by else []
-        return " ".join([*group, *([f"where {self.where}"] if self.where else [])])
+        keys = " AND ".join(f"{by} = {key!r}" for by, key in self.row(group).items()) if self.by else ""
+        return " ".join(filter(None, (keys, f"where {self.where}" if self.where else "")))
 
     def describe(self) -> dict[str, Any]:
         return {
             **({"where": self.where} if self.where else {}),
-            **({"by": self.by, "keys": list(self.keys)} if self.by else {}),
+            **self._described_groups(),
             **({"at_most": self.at_most} if self.at_most > 1 else {}),
             "membership": MEMBERSHIP[self.public],
         }
+
+    def _described_groups(self) -> dict[str, Any]:
+        if len(self.by) == 1:
+            return {"by": self.by[0], "keys": list(self.keys[0])}
+        each = {by: list(keys) for by, keys in zip(self.by, self.keys, strict=True)}
+        return {"by": list(self.by), "keys": each} if self.by else {}
 
 
 @dataclass(frozen=True)
@@ -135,7 +169,7 @@ class Grouped(Query):
 
     @property
     def groups(self) -> int:
-        return max(1, len(self.part.keys))
+        return max(1, len(self.part.groups))
 
     def describe(self) -> dict[str, Any]:
         return {**self.query.describe(), **self.part.describe()}
@@ -193,7 +227,7 @@ class Grouped(Query):
     @property
     def _is_chosen(self) -> bool:
         """Whether somebody with rows in several groups is in some of them."""
-        return self.part.by is not None and not self.part.public
+        return bool(self.part.by) and not self.part.public
 
     def about_bias(self, kappa: float) -> str:
         return self.query.about_bias(kappa)
@@ -225,7 +259,7 @@ def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
 
 def most_parts(query: Query) -> int:
     """Of how many parts or cells of a question one person may be."""
-    if isinstance(query, Grouped) and query.part.by is not None:
+    if isinstance(query, Grouped) and query.part.by:
         return query.part.at_most
     return query.encoding.at_most if isinstance(query.encoding, OneOf) else 1
 
@@ -263,15 +297,15 @@ def part_of(
     if by is None and keys is not None:
         raise QueryError("keys= are the groups of a column. Add by= with its name.")
     condition = None if where is None else grammar.parse(where)
-    groups = () if keys is None else read_keys(keys)
-    column = None if by is None else column_name(by)
-    if column in _RESERVED:
+    columns: tuple[str, ...] = () if by is None else (column_name(by),)
+    declared: tuple[tuple[Any, ...], ...] = () if keys is None else (read_keys(keys),)
+    if any(column in _RESERVED for column in columns):
         raise QueryError(
-            f"by={column!r} is what the rows of the answer call something of their own "
+            f"by={by!r} is what the rows of the answer call something of their own "
             f"({', '.join(_RESERVED)}). Rename the column."
         )
     is_public = membership == "public"
-    most = 1 if by is None else read_at_most(at_most, len(groups), "groups")
+    most = 1 if by is None else read_at_most(at_most, len(declared[0]), "groups")
     if most > 1 and is_public:
         raise QueryError(
             f"at_most={most} is for groups of which it is private who is in which: nobody is in several "
@@ -282,7 +316,7 @@ def part_of(
             f"at_most={most} could be of the categories or of the groups. "
             "Leave by= out, and ask about each group with where=; or leave at_most= out."
         )
-    return Grouped(query, Part(where, condition, column, groups, is_public, most))
+    return Grouped(query, Part(where, condition, columns, declared, is_public, most))
 
 
 def read_at_most(at_most: Any, declared: int, what: str) -> int:
