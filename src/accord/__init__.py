@@ -10,9 +10,9 @@
     answer = people.release(query)                              # the noisy answer, at everyone's own level
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
 
-Levels: `Spec`. Questions: `count`, `sum`, `mean`, `variance`, `std`, `histogram`, `median`, `quantile`,
-`min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many releases: `Ledger`.
-Tables that are described once: `catalog`.
+Levels: `Spec`. Questions: `count`, `crosstab`, `sum`, `mean`, `variance`, `std`, `histogram`, `median`,
+`quantile`, `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many releases:
+`Ledger`. Tables that are described once: `catalog`.
 Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
@@ -33,6 +33,7 @@ from accord.statistics import (
     Query,
     Workload,
     count,
+    crosstab,
     histogram,
     max,
     mean,
@@ -85,6 +86,7 @@ __all__ = [
     "WorkloadRelease",
     "catalog",
     "count",
+    "crosstab",
     "errors",
     "histogram",
     "max",

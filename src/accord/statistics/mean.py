@@ -13,7 +13,7 @@ Of members        of a private part, under replace: Σc·(2q − span) and Σc·
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query, decimal, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Additive, Form, factor_for
@@ -196,8 +197,8 @@ def mean(
     missing: str | float = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,
