@@ -170,8 +170,7 @@ class Release(Generic[A]):
 
     def _of_each(self, confidence: float, of_part: Callable[..., Any], of_one: Callable[..., Any]) -> Any:
         """An interval of the answer, or of each of several: questions, public groups or private ones."""
-        if not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
-            raise QueryError(f"confidence={confidence!r} is not between 0 and 1. Ask for 0.95, for example.")
+        _refuse_confidence(confidence)
         if self.plan.is_workload:
             return [of_part(part, confidence) for part in self.parts]
         if self.plan.is_grouped:
@@ -203,6 +202,21 @@ class Release(Generic[A]):
             return None
         between = self.plan.prediction.error_model.between(released, confidence) if released else None
         return target.interval_in_values(between or [(None, None)] * target.outputs)
+
+    def margin(self, *columns: str, confidence: float = 0.95) -> list[dict[str, Any]]:
+        """The cells of a table by several columns, added up: a row for each key of these columns.
+
+        `margin("ward")` of a count by ward and sex is a count by ward, and `margin()` one of all cells. Each
+        row has its keys, and value, rmse, few as in `value`, and low and high, between which the answer about
+        these people lies with this confidence. Free of charge.
+
+        Raises:
+            QueryError: what was asked does not add up, as a mean does not, or there is no such column.
+        """
+        from accord.release.margins import margin
+
+        _refuse_confidence(confidence)
+        return margin(self, columns, confidence)
 
     def receipt(self) -> dict[str, Any]:
         """What was asked, how it was answered and what it cost whom: plain data, ready for JSON."""
@@ -261,3 +275,8 @@ class Release(Generic[A]):
         error = f"rmse {self.rmse:.6g} ({self.plan.unit})"
         again = "" if self.repeated is None else f", given out again: of {self.time:%Y-%m-%d %H:%M} UTC"
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}{again}>"
+
+
+def _refuse_confidence(confidence: float) -> None:
+    if not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
+        raise QueryError(f"confidence={confidence!r} is not between 0 and 1. Ask for 0.95, for example.")

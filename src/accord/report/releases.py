@@ -12,6 +12,7 @@ from accord.budget import charges_text, level_text
 from accord.planning import Plan
 from accord.release import Release
 from accord.release.receipt import plain_data
+from accord.report.crosstabs import crosstab_views, has_two_ways
 from accord.report.plans import (
     assumptions_view,
     bias_text,
@@ -136,6 +137,8 @@ def _answer_views(release: Release, interval: Any, in_values: Any) -> list[Rende
         f"rmse {error(here)} about these people, {error(release.rmse)} about the population "
         f"({plan.unit}){judged}"
     )
+    if has_two_ways(release):
+        return crosstab_views(release)
     if isinstance(plan.query, Grouped) and plan.query.part.by:
         table = _groups_table(plan.query.part, value, interval, in_values, plan.unit)
         return [table, *_about_values(plan), rmse, *group_size_note(plan)]
@@ -218,8 +221,11 @@ def _public_groups_view(release: Release) -> RenderableType:
         (only,) = release.releases.values()
         return Text("nobody is there to ask") if only is None else release_view(only)
     views: list[RenderableType] = [Text(query.label, "bold")]
-    intervals = release.interval(0.95), release.interval_in_values(0.95)
-    views.append(_groups_table(query.part, release.value, *intervals, query.unit))
+    if has_two_ways(release):
+        views += crosstab_views(release)
+    else:
+        intervals = release.interval(0.95), release.interval_in_values(0.95)
+        views.append(_groups_table(query.part, release.value, *intervals, query.unit))
     if release.repeated is not None:
         return Group(*views, "", Text(repeated_text(release)))
     answered = [(key, part) for key, part in release.releases.items() if part is not None]
