@@ -13,7 +13,7 @@ from accord.statistics.query import column_name, exact
 RESERVED = ("value", "rmse", "few")
 """What else stands in a row of the answer, besides the group's key."""
 MOST_COMBINATIONS = 200_000
-"""Of the keys of several columns: so many groups are planned, read and shown in seconds."""
+"""Of the keys of several columns: exact noise for so many groups takes about a minute."""
 By: TypeAlias = "str | Iterable[str] | None"
 """One column, or several."""
 Keys: TypeAlias = "Iterable[Any] | Mapping[str, Iterable[Any]] | None"
