@@ -218,7 +218,8 @@ def mean(
             missing value counts as.
         where: only of people who meet this condition, such as "age >= 30". Whether somebody does is private.
         by, keys: of each group of people with one of these `keys` in the column `by`: a row for each. Keys
-            are declared, never taken from the data.
+            are declared, never taken from the data. Of several columns, by=["ward", "sex"] with
+            keys={"ward": […], "sex": […]}: a row for each combination.
         membership: "private": everyone is charged, member or not. "public": everyone may know who is in which
             group, and each costs its own people.
         at_most: in how many of the groups one person may be, where people have several rows: the most
