@@ -26,9 +26,11 @@ from accord.statistics import ALL, Query, Workload, workload
 from accord.statistics.declared import Undescribed
 from accord.toml_files import (
     LIST,
+    LIST_OR_LISTS,
     NUMBER,
     TEXT,
     TEXT_OR_NUMBER,
+    TEXTS,
     TRUTH,
     VALUE,
     VERSION,
@@ -58,8 +60,9 @@ QUESTION = (
     Field("std", NUMBER, "A publicly known upper bound of the standard deviation"),
     Field("missing", VALUE, "What becomes of missing values"),
     Field("where", TEXT, 'Of whom, such as "age >= 65"'),
-    Field("by", TEXT, "An answer for each group of this column"),
-    Field("keys", LIST, "The groups"),
+    Field("by", TEXTS, "An answer for each group of this column, or for each combination of several"),
+    Field("keys", LIST_OR_LISTS, "The groups; of several columns, a table of the keys of each"),
+    Field("columns", LIST, "The columns of a crosstab"),
     Field("membership", one_of("private"), "Groups of a batch are private"),
     Field("at_most", NUMBER, "In how many groups or categories one person may be"),
     Field("per_person", TEXT, "What a person's rows come to"),
@@ -155,5 +158,5 @@ def _question(section: Section) -> Query | Undescribed:
         if parameter.default is Parameter.empty and name not in arguments:
             section.refuse(None, f"{given['statistic']} needs {name} = ….")
     with section.at(None):
-        question: Query | Undescribed = ask(**arguments)
+        question: Query | Undescribed = ask(*arguments.pop("columns", ()), **arguments)
     return question

@@ -32,7 +32,7 @@ from accord.people.opening import table
 from accord.people.table import Table
 from accord.spec import Spec
 from accord.statistics.declared import Declared
-from accord.statistics.groups import read_keys
+from accord.statistics.keys import read_keys
 from accord.toml_files import (
     ENDS,
     LIST,

@@ -89,6 +89,11 @@ ENDS = Form(
 )
 VALUE = Form("a text in quotes, a number or a date", _is_end, _END)
 LIST = Form("a list", lambda x: _is_list_of(_is_key, x), {"type": "array", "items": _ANY, "minItems": 1})
+LIST_OR_LISTS = Form(
+    "a list, or a table of lists such as { ward = ['A', 'B'], sex = ['f', 'm'] }",
+    lambda x: LIST.fits(x) or _is_table_of(LIST.fits, x),
+    {"anyOf": [LIST.schema, {"type": "object", "additionalProperties": LIST.schema, "minProperties": 1}]},
+)
 NUMBERS_BY_NAME = Form(
     "a table of numbers, such as { strict = 0.1, standard = 1 }",
     lambda x: _is_table_of(_is_number, x),

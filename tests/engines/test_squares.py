@@ -100,7 +100,7 @@ def compare(source, data, cells):
         summary = people.reader.summary(query)
         assert summary.outputs == 3 and integers(summary) == expected(data, kind, most, user), (kind, user)
         keys = ("a", "b")
-        by_group = people.reader.summaries(Grouped(query, Part(None, None, "group", keys, False)))
+        by_group = people.reader.summaries(Grouped(query, Part(None, None, ("group",), (keys,), False)))
         assert list(map(integers, by_group)) == [expected(data, kind, most, user, key) for key in keys], (
             kind,
             user,

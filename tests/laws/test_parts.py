@@ -75,6 +75,7 @@ PARTS = {
     "by 2": {"by": "g", "keys": [1, 2]},
     "by 3": {"by": "g", "keys": [1, 2, 3]},
     "where and by": {"where": "m > 0", "by": "g", "keys": [2, 1]},
+    "by two columns": {"by": ["g", "m"], "keys": {"g": [1, 2], "m": [0, 1]}},
 }
 SPECS = {
     "two levels": (Spec.of([0.1, 1.0]), 1.0),
@@ -106,8 +107,9 @@ def kinds(regression, of):
     """Every row that somebody can have."""
     xs = [0.0, 1.0, 2.0, *([] if regression else [nan, 1e300, -1e300, inf])]
     zs = [0.0, 1.0, 2.0, nan] if regression else [0.0]
-    gs = [*map(float, of["keys"]), 9.0, nan] if "keys" in of else [1.0]
-    ms = [1.0, 0.0, nan] if "where" in of else [1.0]
+    several = isinstance(of.get("by"), list)
+    gs = [*map(float, of["keys"]["g"] if several else of["keys"]), 9.0, nan] if "keys" in of else [1.0]
+    ms = [1.0, 0.0, nan] if "where" in of or several else [1.0]
     return [dict(zip("xzgm", row, strict=True)) for row in product(xs, zs, gs, ms)]
 
 

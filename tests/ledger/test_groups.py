@@ -413,3 +413,45 @@ def test_groups_in_every_store(request, tmp_path, store):
         table.release(accord.mean(**MEAN, **PUBLIC), "minimum", 0.6, ledger=ledger, fresh=True)
     assert remaining(ledger)["b1"] == 0.65
     sound(ledger)
+
+
+# ---- by several columns ----------------------------------------------------------------------------------------------
+
+CELLS = {
+    "id": ["a1", "a1", "a2", "b1", "b2", "c1"],
+    "g": list("aaabbc"),
+    "h": [1, 1, 2, 1, 2, 2],
+    "e": [1.0] * 6,
+}
+BY_TWO = {"by": ["g", "h"], "keys": {"g": ["a", "b"], "h": [1, 2]}}
+
+
+def test_private_groups_by_two_columns_are_charged_once_and_given_out_again(ledger):
+    people = opened(CELLS)
+    ledger.register(people, "people")
+    first = people.release(accord.count(**BY_TWO), "minimum", 0.25, ledger=ledger)
+    assert dict(first.charges) == {1.0: 0.25} and first.repeated is None
+    again = people.release(accord.crosstab("g", "h", keys=BY_TWO["keys"]), "minimum", 0.25, ledger=ledger)
+    assert again.value == first.value and again.repeated is not None and not any(again.charges.values())
+    assert again.margin("g") == first.margin("g") and again.interval() == first.interval()
+    assert ledger.remaining(people).levels == (0.75,)
+    other = people.release(accord.count(by=["h", "g"], keys=BY_TWO["keys"]), "minimum", 0.25, ledger=ledger)
+    assert other.repeated is None and ledger.remaining(people).levels == (0.5,)
+    sound(ledger)
+
+
+def test_public_groups_by_two_columns_charge_their_own_people(ledger):
+    people = opened({**CELLS, "x": [1.0, 2.0, 3.0, 0.0, 4.0, 1.0]})
+    ledger.register(people, "people")
+    query = accord.mean(**MEAN, **BY_TWO, membership="public")
+    release = people.release(query, "minimum", 0.5, ledger=ledger)
+    assert list(release.releases) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    again = people.release(query, "minimum", 0.5, ledger=ledger)
+    assert again.value == release.value and again.repeated is not None
+    left = {}
+    for who in dict.fromkeys(CELLS["id"]):
+        alone = accord.table({"id": [who], "e": [1.0]}, epsilon="e", user="id")
+        ledger.register(alone, f"only {who}")
+        (left[who],) = ledger.remaining(alone).levels
+    assert left == {"a1": 0.5, "a2": 0.5, "b1": 0.5, "b2": 0.5, "c1": 1.0}
+    sound(ledger)

@@ -141,6 +141,16 @@ OTHERS = {
     "count of missing": asked("count", where="x IS NULL OR n IS NOT NULL AND NOT i IS NULL"),
     "count by value": asked("count", where="i IN (1, 2) AND i NOT IN (2, 3) OR NOT x <= 2.5e0"),
     "count of true": asked("count", where="NOT b = TRUE"),
+    "count by two columns": asked("count", by=["g", "c"], keys={"c": ["u", "it's"], "g": [3, 1, 2]}),
+    "mean by two columns": asked(
+        "mean", **X, where="x < 50 OR x IS NULL", by=["b", "i"], keys={"b": [False, True], "i": [2, 0]}
+    ),
+    "median by three columns": asked(
+        "median", **AROUND, by=["b", "c", "g"], keys={"b": [True], "c": ["v", "u"], "g": [1, 3]}
+    ),
+    "histogram by two columns": asked(
+        "histogram", column="c", categories=["u", "v"], by=["g", "b"], keys={"g": [1, 2], "b": [True, False]}
+    ),
     "count of days": asked("count", where="d > '2020-01-30' OR t < '1970-01-01'"),
     "count of moments": asked("count", where="NOT t = '2020-01-01 00:00:00.5' AND t IS NOT NULL"),
     "median of days": asked("median", column="d", bounds=(date(2020, 1, 1), date(2020, 3, 1))),
@@ -178,6 +188,9 @@ UP_TO_TWO = {
     "variance": asked("variance", **X, by="b", keys=[True, False], at_most=2),
     "quantile": asked("quantile", p=0.25, **AROUND, by="c", keys=["u", "it's", "v"], at_most=2),
     "rows": asked("rows", max=2, by="g", keys=[3, 1, 2], at_most=2),
+    "sum by two columns": asked(
+        "sum", **X, by=["g", "c"], keys={"g": [3, 1, 2], "c": ["u", "it's", "v"]}, at_most=2
+    ),
     "regression": {**STATISTICS["regression"], "by": "g", "keys": [3, 1, 2], "at_most": 2},
 }
 """Somebody may be in several groups or categories."""
@@ -405,17 +418,19 @@ def test_how_many_people_have_each_integer(opened):
             assert integers(table, plan, by_cell=True) == expected
 
 
+@pytest.mark.parametrize(
+    "by", [{"by": "g", "keys": [2, 0]}, {"by": ["g", "i"], "keys": {"g": [2], "i": [0, 1]}}]
+)
 @pytest.mark.parametrize("user", [None, "k"])
 @pytest.mark.parametrize("missing", ["middle", "exclude"])
-def test_public_groups(user, missing):
+def test_public_groups(user, missing, by):
     """Tables of their own, with their own levels; somebody's level is that of all their rows."""
-    rows = [row | {"g": row["k"] % 4} for row in table_of(4)]
+    rows = [row | {"g": row["k"] % 4, "i": row["k"] // 4 % 2} for row in table_of(4)]
     question = {
         **STATISTICS["mean"],
         "missing": missing,
         "where": "k <> 8",
-        "by": "g",
-        "keys": [2, 0],
+        **by,
         "membership": "public",
     }
     inner, groups = reference.public_groups(question, reference.people(rows, epsilon="e", user=user))

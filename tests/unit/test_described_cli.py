@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import accord
 from accord.cli import main
+from accord.errors import QueryError
 
 PEOPLE = "id,stay,ward,tier\n1,3,a,strict\n2,8,b,standard\n3,1,a,standard\n4,30,b,public\n"
 TOML = """\
@@ -328,3 +329,91 @@ def test_a_batch_without_a_description(folder):
     (folder / "accord.toml").unlink()
     (folder / "questions.toml").write_text(QUESTIONS)
     assert "there is no accord.toml in this folder" in run("run", "questions.toml", code=1).stdout
+
+
+SEVERAL = PEOPLE.replace("ward,tier", "ward,sex,tier").replace(",a,", ",a,f,").replace(",b,", ",b,m,")
+SEX = '[tables.people.columns.sex]\nkind = "text"\nkeys = ["f", "m"]\n'
+
+
+def several(folder, declared=SEX):
+    """Without a ledger, and with a column of which the keys may be declared."""
+    (folder / "people.csv").write_text(SEVERAL)
+    (folder / "accord.toml").write_text(TOML.replace('ledger = "accord.db"\n', "") + declared)
+
+
+def test_declared_keys_of_several_columns(folder):
+    several(folder)
+    keys = {"ward": ["a", "b"], "sex": ["f", "m"]}
+    people = accord.catalog(folder / "accord.toml")["people"]
+    for query in (
+        accord.count(by=["ward", "sex"]),
+        accord.count(by=["ward", "sex"], keys={"sex": ["f", "m"]}),
+        accord.crosstab("ward", "sex"),
+    ):
+        assert people.plan(query).describe()["query"]["keys"] == keys
+    narrower = people.plan(accord.crosstab("ward", "sex", keys={"sex": ["m"]}))
+    assert narrower.describe()["query"]["keys"] == {"ward": ["a", "b"], "sex": ["m"]}
+    of_mean = people.plan(accord.mean("stay", by=["sex", "ward"])).describe()["query"]
+    assert of_mean["by"] == ["sex", "ward"] and of_mean["bounds"] == ["0", "60"]
+    several(folder, declared="")
+    people = accord.catalog(folder / "accord.toml")["people"]
+    with pytest.raises(QueryError, match="keys= has none for 'sex', a column of by="):
+        people.plan(accord.crosstab("ward", "sex"))
+    with pytest.raises(QueryError, match="there is no column 'sexx': did you mean 'sex'"):
+        people.plan(accord.count(by=["ward", "sexx"]))
+
+
+def test_several_columns_on_the_command_line(folder):
+    several(folder)
+    receipt = json.loads(run("release", "people", "crosstab", "ward", "sex", "--json").stdout)
+    assert [(row["ward"], row["sex"]) for row in receipt["value"]] == [(w, s) for w in "ab" for s in "fm"]
+    groups = ["--by", "ward", "--by", "sex", "--keys", "ward=b,a", "--keys", "sex=m"]
+    query = json.loads(run("release", LONG[0], "count", *LONG[1:], *groups, "--json").stdout)["query"]
+    assert query["keys"] == {"ward": ["b", "a"], "sex": ["m"]}
+    refused = run("release", LONG[0], "count", *LONG[1:], *groups[:6], code=1)
+    assert "--keys has none for 'sex', a column of --by: declare them" in refused.stderr
+    refused = run("release", LONG[0], "count", *LONG[1:], *groups[:4], code=1)
+    assert "--by ward --by sex needs --keys, the groups to answer about" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["crosstab", "ward"], 1, "a crosstab is of two columns or more, not of 1. Name them all; for one, ask accord.count with by= and keys="),
+        (["crosstab", "ward", "id"], 1, "keys= has none for 'id', a column of by="),
+        (["crosstab", "ward", "sex", "--by", "sex"], 2, "crosstab is by the COLUMNs that it names. Leave --by out."),
+        (["crosstab", "ward", "sex", "--bounds", "0", "1"], 2, "--bounds has no meaning for crosstab."),
+        (["mean", "stay", "ward"], 2, "mean takes one COLUMN, and 2 are named."),
+        (["count", "--by", "ward", "--by", "sex", "--keys", "a,b"], 2, "--keys has 'a,b', which does not say of which of the columns ward, sex they are. Write --keys ward=A,B, once for each."),
+        (["count", "--by", "ward", "--by", "sex", "--keys", "sex=f", "--keys", "sex=m"], 2, "--keys has 'sex' twice. Write all its keys in one."),
+        (["count", "--by", "ward", "--keys", "a", "--keys", "b"], 2, "--keys is given several times, and --by once. Write all keys in one: --keys A,B."),
+        (["count", "--by", "ward", "--by", "ward"], 1, "by= names 'ward' twice. Name each column once."),
+    ],
+)  # fmt: skip
+def test_what_is_refused_about_several_columns(folder, words, code, message):
+    several(folder)
+    said = run("plan", "people", *words, code=code)
+    assert message in " ".join((said.output + said.stderr).split())
+
+
+def test_several_columns_in_a_file_of_questions(folder):
+    several(folder, declared="")
+    (folder / "q.toml").write_text(
+        """schema = 1
+table = "people"
+[[questions]]
+statistic = "crosstab"
+columns = ["ward", "sex"]
+keys = { ward = ["a", "b"], sex = ["f", "m"] }
+[[questions]]
+statistic = "mean"
+column = "stay"
+by = ["ward", "sex"]
+keys = { sex = ["f"] }
+"""
+    )
+    document = json.loads(run("run", "q.toml", "--plan").stdout)
+    assert [plan["query"]["by"] for plan in document["plans"]] == [["ward", "sex"]] * 2
+    assert document["plans"][1]["query"]["keys"] == {"ward": ["a", "b"], "sex": ["f"]}
+    (folder / "q.toml").write_text('schema = 1\ntable = "people"\n[[questions]]\nstatistic = "crosstab"\n')
+    assert "line 3: crosstab needs columns = …." in run("run", "q.toml", "--plan", code=1).stdout

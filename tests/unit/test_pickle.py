@@ -26,6 +26,7 @@ NUMBERS = accord.Spec.from_groups({0.5: 40, 1.0: 30, 2.0: 20})
 AGE = {"column": "age", "bounds": (0, 100)}
 QUESTIONS = {
     "count": accord.count(where="age >= 50"),
+    "crosstab": accord.crosstab("sex", "age", keys={"sex": ["f", "m"], "age": [1, 2]}),
     "sum": accord.sum(**AGE),
     "mean": accord.mean(**AGE),
     "variance": accord.variance(**AGE),

@@ -117,7 +117,7 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
     return options(
         click.argument("source"),
         click.argument("statistic", type=click.Choice(STATISTICS), metavar="STATISTIC"),
-        click.argument("column", required=False),
+        click.argument("column", nargs=-1, metavar="[COLUMN]…"),
         click.option(
             "--bounds",
             nargs=2,
@@ -130,10 +130,17 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--by",
+            multiple=True,
             metavar="COLUMN",
-            help="An answer for each group of people with one of --keys in this column.",
+            help="An answer for each group of people with one of --keys in this column; given several times, "
+            "for each combination.",
         ),
-        click.option("--keys", metavar="A,B,…", help="The groups of --by, declared."),
+        click.option(
+            "--keys",
+            multiple=True,
+            metavar="[COLUMN=]A,B,…",
+            help="The groups of --by, declared; of several columns, each: --keys ward=A,B --keys sex=f,m.",
+        ),
         click.option(
             "--membership",
             type=click.Choice(["private", "public"]),

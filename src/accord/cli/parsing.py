@@ -57,7 +57,10 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
     may declare what is left out.
     """
     statistic = next(s for s in ALL if s.name == options["statistic"])
-    texts = {name: options[name] for name in _OPTIONS}
+    named, by = options["column"], options["by"]
+    takes_several = "columns" in statistic.options
+    texts = {name: options[name] for name in _OPTIONS if name != "column"}
+    texts["column"] = None if takes_several else next(iter(named), None)
     for name, text in texts.items():
         if text is not None and name not in statistic.options:
             raise click.UsageError(f"{_SPELLED.get(name, f'--{name}')} has no meaning for {statistic.name}.")
@@ -65,22 +68,52 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
         is_needed = name in statistic.options and not (is_described and name == "bounds")
         if is_needed and texts[name] is None:
             raise click.UsageError(needed.format(statistic.name))
-    part = {
-        "where": options["where"],
-        "by": options["by"],
-        "keys": _categories(columns, options["by"] or "", options["keys"]),
-        "membership": options["membership"],
-        "at_most": options["at_most"],
-    }
+    if takes_several:
+        if by:
+            raise click.UsageError(f"{statistic.name} is by the COLUMNs that it names. Leave --by out.")
+        return statistic.ask(*named, **_part(columns, named, options))
+    if len(named) > 1:
+        raise click.UsageError(f"{statistic.name} takes one COLUMN, and {len(named)} are named.")
+    part = {"by": (by[0] if len(by) == 1 else by) or None, **_part(columns, by, options)}
     if "on" in statistic.options:
         return _regression(columns, texts, part, is_described)
     is_numeric = "bounds" in statistic.options
     arguments = {
-        name: _argument(columns, options["column"], name, texts[name], is_numeric)
+        name: _argument(columns, texts["column"], name, texts[name], is_numeric)
         for name in statistic.options
         if texts[name] is not None
     }
     return statistic.ask(**arguments, **part)
+
+
+def _part(columns: Columns, by: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Of whom it is asked, but for the columns of groups themselves."""
+    part = {name: options[name] for name in ("where", "membership", "at_most")}
+    return {**part, "keys": _keys(columns, by, options["keys"])}
+
+
+def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
+    """The keys of one column; of several, those of each that has some."""
+    if not texts:
+        return None
+    if len(by) < 2:
+        if len(texts) > 1:
+            raise click.UsageError(
+                "--keys is given several times, and --by once. Write all keys in one: --keys A,B."
+            )
+        return _categories(columns, "".join(by), texts[0])
+    keys: dict[str, Any] = {}
+    for text in texts:
+        column, _, listed = text.partition("=")
+        if column not in by:
+            raise click.UsageError(
+                f"--keys has {text!r}, which does not say of which of the columns {', '.join(by)} they are. "
+                f"Write --keys {by[0]}=A,B, once for each."
+            )
+        if column in keys:
+            raise click.UsageError(f"--keys has {column!r} twice. Write all its keys in one.")
+        keys[column] = _categories(columns, column, listed)
+    return keys
 
 
 def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: bool) -> Any:

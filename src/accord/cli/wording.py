@@ -31,6 +31,8 @@ def _option_names() -> tuple[str, ...]:
     return tuple({parameter.name for parameter in parameters if parameter.param_type_name == "option"})
 
 
+_REPEATED = ("by", "keys")
+"""Options that are given once for each column."""
 _IN_BOTH = re.compile(r"csv=accord\.CSV\([^()]*\) \(on the command line (--csv [^()]*)\)")
 """What is said in both ways."""
 _STATISTIC = re.compile(rf"\baccord\.({'|'.join(STATISTICS)})\b(?:\(([^()]*)\))?")
@@ -66,11 +68,13 @@ def _value(found: re.Match[str]) -> str:
     """What follows the name, as one types it."""
     if found["pair"] is not None:
         return " " + " ".join(_plain(item) for item in found["pair"].split(","))
+    again = f" --{found['name']} " if found["name"] in _REPEATED else ","
     if found["list"] is not None:
-        return " " + ",".join(_plain(item) for item in found["list"].split(","))
+        between = again if found["name"] == "by" else ","
+        return " " + between.join(_plain(item) for item in found["list"].split(","))
     if found["dict"] is not None:
-        entries = (entry.split(":") for entry in found["dict"].split(","))
-        return " " + ",".join("=".join(map(_plain, entry)) for entry in entries)
+        entries = (entry.split(":") for entry in found["dict"].replace("[…]", "…").split(","))
+        return " " + again.join("=".join(map(_plain, entry)) for entry in entries)
     if found["text"] is not None:
         return (
             f" {found['text']}"

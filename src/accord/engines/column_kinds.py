@@ -46,7 +46,8 @@ def refuse_wrong_kinds(
     for part in parts:
         if part.condition is not None:
             where_sql.render(dialect, part.condition, columns)
-        compare_with(str(part.by), part.keys)
+        for by, keys in zip(part.by, part.keys, strict=True):
+            compare_with(by, keys)
 
 
 def _need_numbers(column: str, kind: Kind, statistic: str) -> None:

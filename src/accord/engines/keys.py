@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from accord.engines import where_sql
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns, Kind
-from accord.engines.sql_names import ENTRY, KEY, KEY_TEXT, ONLY_PART, PLACE
+from accord.engines.sql_names import ENTRY, JOINED_KEY, KEY, KEY_TEXT, ONLY_PART, PLACE
 from accord.statistics.groups import Part
 
 FEW_KEYS = 64
@@ -19,12 +19,14 @@ Places: TypeAlias = Mapping[str, int] | Mapping[float, int]
 def with_part(dialect: Dialect, source: str, part: Part, columns: Columns) -> tuple[str, str]:
     """A source, and which part a row of it is of, as SQL.
 
-    A part is the place of its key, 0 where there is only a condition; NULL: none. Many keys are joined to the
+    A part is the place of its key, 0 where there is only a condition; NULL: none. Of several columns it is
+    the place of the combination in `Part.groups`, NULL where any key is none. Many keys are joined to the
     source, so that no row is compared with all of them.
     """
     place = ONLY_PART
-    if part.by is not None:
-        source, place = with_place(dialect, source, part.by, columns[part.by], part.keys, PLACE)
+    for k, (by, keys) in enumerate(zip(part.by, part.keys, strict=True)):
+        source, of_column = with_place(dialect, source, by, columns[by], keys, JOINED_KEY.format(k))
+        place = of_column if k == 0 else f"({place}) * {len(keys)} + ({of_column})"
     if part.condition is None:
         return source, place
     return source, f"CASE WHEN {where_sql.render(dialect, part.condition, columns)} THEN {place} END"
@@ -58,9 +60,9 @@ def with_key_text(
 ) -> tuple[str, str]:
     """A source, and the text of the key at a place, as SQL: the same in every engine, whatever the place is.
 
-    `number`: of this list of keys, if there are several.
+    A key may be a combination of several. `number`: of this list of keys, if there are several.
     """
-    spelled = [_spelled(key) for key in keys]
+    spelled = ["/".join(map(_spelled, key)) if isinstance(key, tuple) else _spelled(key) for key in keys]
     if len(keys) <= FEW_KEYS:
         arms = " ".join(f"WHEN {k} THEN '{text}'" for k, text in enumerate(spelled))
         return source, f"CASE {place} {arms} END"
@@ -105,5 +107,7 @@ def _table(dialect: Dialect, entries: Iterable[tuple[str, int]], columns: str) -
 def _place_by_case(dialect: Dialect, column: str, kind: Kind, keys: tuple[Any, ...]) -> str:
     """Which of the keys a column has, as its place among them; NULL: none."""
     if kind == "text" and all(isinstance(key, str) for key in keys):
-        return dialect.position(column, keys)
+        return dialect.position(dialect.letters(column), [dialect.text(key) for key in keys])
+    if kind == "number" and key_places(dialect, column, kind, keys) is not None:
+        return dialect.position(dialect.finite_number(column, kind), [dialect.double(float(k)) for k in keys])
     return f"CASE {where_sql.first_equal(dialect, column, kind, keys)} END"

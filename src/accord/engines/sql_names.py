@@ -8,7 +8,7 @@ can mean two things:
                    l_level                                             a row's level, if long to say
     register       e_user, e_level, e_fault, e_moment, e_latest        a consent register's entries
                    e_key                                               whose a row is, as the register has it
-    keys           p_entry, p_key, p_place, p_text…                    which of many keys a row has
+    keys           p_entry, p_key, p_place…, p_text…                   which of many keys a row has
     per_person     g_user, g_level, g_group, g_part, g_sum…, g_count…  one row a person
                    g_rows, g_member, g_place…                          or one for each of their categories
     categories     h_level, h_often…, h_several…, h_rank…              which of these a person is in
@@ -27,8 +27,8 @@ ENTRY_MOMENT, ENTRY_LATEST, ROW_KEY = "e_moment", "e_latest", "e_key"
 ROWS, MEMBER, CATEGORY = "g_rows", "g_member", "g_place{}"
 SOME_LEVEL, OFTEN, SEVERAL, RANK, FIRST = "h_level", "h_often{}", "h_several{}", "h_rank{}", "g_first"
 ENTRY, KEY, PLACE, KEY_TEXT = "p_entry", "p_key", "p_place", "p_text{}"
-JOINED_CATEGORY = "p_category{}"
-"""The place of the k-th column's category, where it was joined."""
+JOINED_CATEGORY, JOINED_KEY = "p_category{}", "p_place{}"
+"""The place of the k-th column's category, or key, where it was joined."""
 PERSON, REMAINING = "r_person", "r_remaining"
 KEPT_LEVEL, KEPT_CHANCE = "k_level", "k_chance"
 LENT_PERSON, LENT_REMAINING = "lent_person", "lent_remaining"

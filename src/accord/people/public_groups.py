@@ -45,7 +45,7 @@ class PublicGroups:
             key: TableReader(
                 whole.engine, whole.levels, whole.user, None, f"({self._place}) = {k}", self._source
             )
-            for k, key in enumerate(self._part.keys or (None,))
+            for k, key in enumerate(self._part.groups or (None,))
         }
         for key, reader in readers.items():
             reader.spending, reader.group = whole.spending, (self._part, key)
@@ -80,7 +80,7 @@ class PublicGroups:
         read = reader.aggregates(query.encoding, people, reader.level_reader, by_cell, place)
         if is_several:
             read = read.told_apart()
-        by_group = aggregation.entries_of_parts(read.part, len(self._part.keys) or 1)
+        by_group = aggregation.entries_of_parts(read.part, len(self._part.groups) or 1)
         summaries = {}
         for k, spec in specs.items():
             group = read.of(by_group[k])

@@ -330,7 +330,7 @@ class TableReader(Reader):
             part,
             condition,
             group,
-            query.part.keys if isinstance(query, Grouped) else (),
+            query.part.groups if isinstance(query, Grouped) else (),
             1 if query is None else most_parts(query),
         )
 

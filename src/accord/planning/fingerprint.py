@@ -78,10 +78,12 @@ def _plain(value: Any) -> Iterator[bytes]:
         case None | bool() | int() | float() | str() | Fraction() | date():
             yield repr(value).encode(errors="surrogatepass")
         case _ if is_dataclass(value):
+            # of groups by one column, what ledgers have from before there were groups by several
+            asked = dict(zip(("by", "keys"), value.as_asked, strict=True)) if isinstance(value, Part) else {}
             for field in fields(value):
                 if isinstance(value, Part) and field.name == "where":
                     continue  # as it was written: what was read of it is beside it
                 yield field.name.encode()
-                yield from _plain(getattr(value, field.name))
+                yield from _plain(asked[field.name] if field.name in asked else getattr(value, field.name))
         case _:
             raise TypeError(f"{type(value).__name__} is not plain data")

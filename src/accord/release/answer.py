@@ -43,27 +43,28 @@ def finished(plan: Plan, released: Sequence[tuple[Fraction, ...]]) -> tuple[Answ
     query, target, people = plan.query, plan.target, plan.spec.total
     if plan.mechanism == "public":
         return float(people), ()
-    keys = query.part.keys if isinstance(query, Grouped) else ()
+    groups = query.part.groups if isinstance(query, Grouped) else ()
     if plan.mechanism == "midpoint":
         middle = target.middle(people)
-        return ([_row(plan, key, middle, ()) for key in keys] if keys else middle), ()
-    if not keys:
+        return ([_row(plan, group, middle, ()) for group in groups] if groups else middle), ()
+    if not groups:
         (only,) = released
         return target.finish(only, people), only
-    rows = [_row(plan, key, target.finish(r, people), r) for key, r in zip(keys, released, strict=True)]
+    each = zip(groups, released, strict=True)
+    rows = [_row(plan, group, target.finish(r, people), r) for group, r in each]
     return rows, tuple(released)
 
 
-def _row(plan: Plan, key: Any, value: Answer, released: Sequence[Fraction]) -> dict[str, Any]:
+def _row(plan: Plan, group: Any, value: Answer, released: Sequence[Fraction]) -> dict[str, Any]:
     """The answer about one private group. Whether it has too few people is judged by what was released."""
     query, rmse = plan.query, plan.rmse
-    assert isinstance(query, Grouped) and query.part.by is not None
+    assert isinstance(query, Grouped)
     if plan.target.tells_size:
         rmse, _ = plan.errors_of(released)
         few = rmse > midpoint_error(plan.target, 1) / 2
     else:
         few = isinstance(plan.target, Counted) and isinstance(value, float) and value < 2 * rmse
-    return {query.part.by: key, "value": value, "rmse": rmse, "few": few}
+    return {**query.part.row(group), "value": value, "rmse": rmse, "few": few}
 
 
 def run_algorithm(plan: Plan, rows: Any) -> Any:

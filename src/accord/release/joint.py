@@ -5,10 +5,12 @@ Noises of different draws are independent: their joint law is that of Σ |k|·b�
 any way: standard deviations Σ |k|·s are added up, which is the most that theirs can be. Ends that are certain
 are added up as well.
 
-Counts of one release that nobody is in two of (cells of a histogram, groups) have the same weights w, and to
-Σ k·count a person adds one of the k, or 0: its variance is at most (max − min)²/4 of these. What the weights
-do to it is Σ (w − 1/n)·(what a person adds), as to a single count, whose s is for a variance of at most 1/4:
-the standard deviation is s·(max(k, 0) − min(k, 0)), which is convex in k as well.
+Counts and sums of one release (cells of a histogram, groups) have the same weights w. To one of them a person
+adds something between two ends, 0 among them, because others add nothing; s is for a variance of at most
+(the distance of the ends)²/4. A person is in up to m of them, so that to Σ k·number they add up to m times
+something within (max(k, 0) − min(k, 0)) times that distance. What the weights do to it is
+Σ (w − 1/n)·(what a person adds), as to a single number: its standard deviation is at most
+m·s·(max(k, 0) − min(k, 0)), which is convex in k as well. Nobody is rounded in more than m of them either.
 
 A number without a known law brings its own interval. With m of them the probability of error is split evenly
 over these m and all others together (Bonferroni), and the intervals are added up.
@@ -46,7 +48,8 @@ class Joint:
     def certain_ends(self, k: list[float], constant: float, alpha: float) -> Ends:
         """The ends but for sampling and noise of known laws; `alpha` for each of the other numbers."""
         of_known = {i: errors.ends for i, errors in self.known}
-        low = high = constant
+        rounding = self.added_up(k, {i: errors.rounding for i, errors in self.known})
+        low, high = constant - rounding, constant + rounding
         for i, number in enumerate(self.numbers):
             if k[i] == 0:
                 continue
@@ -75,19 +78,21 @@ class Joint:
         return sampling, scales
 
     def added_up(self, k: list[float], deviations: Mapping[int, float]) -> float:
-        """The standard deviation of Σ k·error, at most, for errors that may go together."""
+        """The standard deviation of Σ k·error, or its size, at most, for errors that may go together."""
         together: dict[Hashable, list[int]] = {}
         for i in deviations:
             together.setdefault(self.families[i], []).append(i)
-        return sum(
-            max(deviations[i] for i in places)
-            * (max(0.0, *(k[i] for i in places)) - min(0.0, *(k[i] for i in places)))
-            for places in together.values()
-        )
+        total = 0.0
+        for places in together.values():
+            coefficients = [k[i] for i in places]
+            distance = max(0.0, *coefficients) - min(0.0, *coefficients)
+            at_once = min(len(places), max(self.numbers[i].memberships for i in places))
+            total += at_once * distance * max(deviations[i] for i in places)
+        return total
 
     @cached_property
     def families(self) -> list[Hashable]:
-        """Of each number: which others nobody is in who is in it."""
+        """Of each number: which others have its weights."""
         return [number if number.family is None else number.family for number in self.numbers]
 
     def ends(self, k: list[float], constant: float, alpha: float) -> Ends:

@@ -3,11 +3,12 @@
 A number may be a mean, a sum or a count, that of one group, or that of one cell of a histogram. An answer
 that is linear in the released means of integers (`Additive.slopes`) is
 
-    the truth about these people + N(0, s²) + Σ b_k·L_k + something between two public ends:
+    the truth about these people + N(0, s²) + Σ b_k·L_k + rounding + something between two public ends:
 
 s        what unequal weights do, where levels do not go with values: `Spread.sampling`
 b_k·L_k  the Laplace noises of `Method.linear`, one for each released mean and, of `mix`, each level
-ends     rounding to the grid; what `stretch` leaves out; of an answer without data, all that is possible.
+rounding to the grid, at most so much to either side
+ends     what `stretch` leaves out; of an answer without data, all that is possible.
          And the noise that is drawn is a whole number: the difference ⌊E⌋ − ⌊E′⌋ of two exponential ones,
          rounded down, where L is E − E′. They are less than 1 apart.
 
@@ -34,7 +35,7 @@ from accord.errors import QueryError
 from accord.mechanisms.prediction import AroundValue, FixedInterval
 from accord.release.result import Release
 from accord.statistics import Ends, Grouped
-from accord.statistics.target import Additive, Cells, Counted
+from accord.statistics.target import Additive, Cells, Total
 
 _SMALLEST_SCALE, _MOST_NOISES = 1_000, 100
 """From which scale on whole numbers can pass for continuous ones; of how many noises a law is reckoned."""
@@ -49,6 +50,8 @@ class Errors:
     """Of its independent Laplace noises."""
     ends: Ends
     """What the truth is besides, beyond the number: between these."""
+    rounding: float = 0.0
+    """How far the grid can move it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +110,7 @@ class Number:
         query, among = self.release.plan.query, self.release.among
         words = [query.label if self.group is None else query.query.label]
         words += [] if among is None else [among.name]
-        words += [] if self.group is None else [query.part.name(query.part.keys[self.group])]
+        words += [] if self.group is None else [query.part.name(query.part.groups[self.group])]
         words += [] if self.cell is None else [f"cell {cells_of(self.release)[self.cell]!r}"]
         return ", ".join(words)
 
@@ -117,7 +120,7 @@ class Number:
             return -inf, inf
         ends = self.release.interval(1 - alpha)
         if self.group is not None:
-            ends = ends[self.release.plan.query.part.keys[self.group]]
+            ends = ends[self.release.plan.query.part.groups[self.group]]
         if self.cell is not None:
             ends = list(ends.values())[self.cell]
         return float(ends[0]), float(ends[1])
@@ -138,18 +141,24 @@ class Number:
         if linear.smallest_scale < _SMALLEST_SCALE or len(slopes) * len(on_means) > _MOST_NOISES:
             return None
         scales = tuple(abs(slope) * scale for slope in slopes if slope for scale in on_means)
-        extra = model.spread.extra + sum(scales) / linear.smallest_scale
-        return Errors(model.spread.sampling, scales, (model.shift[0] - extra, model.shift[1] + extra))
+        whole = sum(scales) / linear.smallest_scale  # at most, between a whole number and a continuous one
+        ends = model.shift[0] - whole, model.shift[1] + whole
+        return Errors(model.spread.sampling, scales, ends, model.spread.extra)
 
     @property
     def family(self) -> Hashable | None:
-        """The draw of which this is one of several counts, where nobody is in two of them."""
-        query, target = self.release.plan.query, self.release.plan.target
-        if self.errors is None or not self.errors.sampling or (self.group is None and self.cell is None):
+        """The draw of which this is one of several counts or sums; None: of others it is not known."""
+        target = self.release.plan.target
+        if self.errors is None or (self.group is None and self.cell is None):
             return None
-        in_one_cell = isinstance(target, Counted) or (isinstance(target, Cells) and target.cells_each == 1)
-        in_one_group = self.group is None or query.part.at_most == 1
-        return self.release.draw if in_one_cell and in_one_group else None
+        return self.release.draw if isinstance(target, Total | Cells) else None
+
+    @property
+    def memberships(self) -> int:
+        """In how many groups and cells of its draw one person may be."""
+        target, query = self.release.plan.target, self.release.plan.query
+        groups = 1 if self.group is None else query.part.at_most
+        return int(groups * (target.cells_each if isinstance(target, Cells) else 1))
 
     @property
     def rmse_here(self) -> tuple[float, float]:

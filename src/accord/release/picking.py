@@ -17,7 +17,7 @@ from accord.release.derived import Derived, public_number
 from accord.release.numbers import Number, cells_of
 from accord.release.result import Among, Release
 from accord.statistics import Algorithm, Ends, Grouped
-from accord.statistics.groups import read_label
+from accord.statistics.keys import read_label
 from accord.statistics.target import Products, Ranks
 
 
@@ -116,19 +116,31 @@ def _take_one(label: str, keys: Any, name: str) -> QueryError:
 def groups_of(release: Release) -> tuple[Any, ...]:
     """The keys of the groups of one question, public or private; without by=, none."""
     query = release.plan.query
-    return query.part.keys if isinstance(query, Grouped) else ()
+    return query.part.groups if isinstance(query, Grouped) else ()
 
 
 def place_of(key: Any, known: Sequence[Any], what: str) -> int:
     """Which of the known keys or cells this is."""
-    try:
-        label = read_label(key)
-    except QueryError:
-        label = key
+    label = _as_read(key)
     for place, each in enumerate(known):
-        if each == label and isinstance(each, bool) == isinstance(label, bool):  # True equals 1
+        if each == label and _truths(each) == _truths(label):  # True equals 1
             return place
     raise QueryError(f"{key!r} is not one of the {what}: {did_you_mean(key, known)}")
+
+
+def _as_read(key: Any) -> Any:
+    """A key as questions have it; of several columns, a tuple of them."""
+    if isinstance(key, tuple):
+        return tuple(map(_as_read, key))
+    try:
+        return read_label(key)
+    except QueryError:
+        return key
+
+
+def _truths(key: Any) -> Any:
+    """Where a key, or one of its parts, is a truth value."""
+    return tuple(map(_truths, key)) if isinstance(key, tuple) else isinstance(key, bool)
 
 
 def public_group(release: Release, key: Any) -> Release:

@@ -48,7 +48,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             "neighbors": plan.neighbors,
             "share": level_text(plan.share),
             "groups": [
-                {"key": key, "plan": None if part is None else plan_document(part)}
+                {"key": plain_data(key), "plan": None if part is None else plan_document(part)}
                 for key, part in plan.plans.items()
             ],
         }
@@ -79,7 +79,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
             "schema": SCHEMA,
             "query": release.plan.query.describe(),
             "groups": [
-                {"key": key, "receipt": None if part is None else release_document(part)}
+                {"key": plain_data(key), "receipt": None if part is None else release_document(part)}
                 for key, part in release.by_part.items()
             ],
         }
@@ -90,10 +90,10 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
             "confidence": confidence,
             "about": "these people",
             "unit": release.plan.unit,
-            "bounds": plain_data(release.interval(confidence)),
+            "bounds": _interval_data(release.interval(confidence)),
         }
         if release.plan.unit == RankQuery.unit:  # null: one draw does not tell it
-            interval["values"] = plain_data(release.interval_in_values(confidence))
+            interval["values"] = _interval_data(release.interval_in_values(confidence))
     return {
         "schema": SCHEMA,
         "accord": accord.__version__,
@@ -297,6 +297,19 @@ def folded(levels: int) -> list[tuple[int, int]]:
     """
     ends = [*(k * (levels - 1) // (_RANGES - 1) for k in range(_RANGES)), levels]
     return list(pairwise(ends))
+
+
+def _interval_data(interval: Any) -> Any:
+    """Intervals as plain data; of groups by several columns, by the key of the first, then of the next."""
+    if not isinstance(interval, dict) or not all(isinstance(group, tuple) for group in interval):
+        return plain_data(interval)
+    nested: dict[str, Any] = {}
+    for (*outer, last), ends in interval.items():
+        at = nested
+        for key in outer:
+            at = at.setdefault(str(key), {})
+        at[str(last)] = plain_data(ends)
+    return nested
 
 
 def plain_data(value: Any) -> Any:

@@ -218,7 +218,7 @@ def _read_groups(reader: TableReader, plan: Plan, groups: Groups) -> dict[Any, l
     """
     assert isinstance(plan.query, Grouped)
     scans: dict[tuple[Any, bool], dict[int, Any]] = {}  # what is read, for which keys by their places
-    for place, key in enumerate(plan.query.part.keys or (None,)):
+    for place, key in enumerate(plan.query.part.groups or (None,)):
         part = plan.plans.get(key)
         if part is not None and part.reads_data and not part.keeps_rows:
             scans.setdefault((part.as_read, part.method.needs_cells), {})[place] = key

@@ -33,7 +33,7 @@ def _by_group(part: Release) -> Sequence[tuple[Fraction, ...]]:
     if not part.plan.reads_data:
         return ()
     query = part.plan.query
-    has_groups = isinstance(query, Grouped) and bool(query.part.keys)
+    has_groups = isinstance(query, Grouped) and bool(query.part.by)
     return part.released if has_groups else (part.released,)
 
 

@@ -18,7 +18,7 @@ from accord.errors import QueryError
 from accord.people.spending import Unbooked
 from accord.planning import Plan, by_level, midpoint_error
 from accord.release.arithmetic import Arithmetic
-from accord.statistics import Algorithm, Answer, Grouped
+from accord.statistics import Algorithm, Answer, Grouped, Part
 from accord.statistics.query import A
 from accord.statistics.target import Products, Quantiles, Ranks
 
@@ -81,20 +81,20 @@ class Release(Arithmetic, Generic[A]):
         if self._by is None:
             (only,) = self.by_part.values()
             return None if only is None else only.value
-        return [self._row(key, part) for key, part in self.by_part.items()]
+        return [{**self._by.row(key), **self._row(part)} for key, part in self.by_part.items()]
 
     @property
-    def _by(self) -> str | None:
-        """The column of the groups."""
-        return self.plan.query.part.by if isinstance(self.plan.query, Grouped) else None
+    def _by(self) -> Part | None:
+        """What tells the groups apart, if there are any."""
+        query = self.plan.query
+        return query.part if isinstance(query, Grouped) and query.part.by else None
 
-    def _row(self, key: Any, part: Release | None) -> dict[str, Any]:
-        row = {str(self._by): key}
+    def _row(self, part: Release | None) -> dict[str, Any]:
         if part is None:
-            return {**row, "value": None, "rmse": None, "few": True}
+            return {"value": None, "rmse": None, "few": True}
         worst = midpoint_error(part.plan.target, part.plan.spec.total)
         few = part.rmse > worst / 2 or part.mechanism == "midpoint"
-        return {**row, "value": part.value, "rmse": part.rmse, "few": few}
+        return {"value": part.value, "rmse": part.rmse, "few": few}
 
     @property
     def parts(self) -> tuple[Release, ...]:
@@ -203,7 +203,7 @@ class Release(Arithmetic, Generic[A]):
         rows: Any = self.answer
         released = self.released or [()] * self.plan.private_groups
         return {
-            row[self._by]: of_one(row["value"], of_group, confidence)
+            self._by.group_of(row): of_one(row["value"], of_group, confidence)
             for row, of_group in zip(rows, released, strict=True)
         }
 
@@ -230,6 +230,21 @@ class Release(Arithmetic, Generic[A]):
         from accord.release.picking import picked
 
         return picked(self, key)
+
+    def margin(self, *columns: str, confidence: float = 0.95) -> list[dict[str, Any]]:
+        """The cells of a table by several columns, added up: a row for each key of these columns.
+
+        `margin("ward")` of a count by ward and sex is a count by ward, and `margin()` one of all cells. Each
+        row has its keys, and value, rmse, few as in `value`, and low and high, between which the answer about
+        these people lies with this confidence. Free of charge.
+
+        Raises:
+            QueryError: what was asked does not add up, as a mean does not, or there is no such column.
+        """
+        from accord.release.margins import margin
+
+        refuse_confidence(confidence)
+        return margin(self, columns, confidence)
 
     def receipt(self) -> dict[str, Any]:
         """What was asked, how it was answered and what it cost whom: plain data, ready for JSON."""

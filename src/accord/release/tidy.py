@@ -104,16 +104,16 @@ def derived_frame(derived: FromAnswers, confidence: float) -> Any:
 def _rows(release: Release, confidence: float) -> Iterator[Row]:
     plan = release.plan
     head: Row = {"question": plan.query.label}
-    by = plan.query.part.by if isinstance(plan.query, Grouped) else None
+    groups = plan.query.part if isinstance(plan.query, Grouped) and plan.query.part.by else None
     if isinstance(plan.query, Algorithm):
         yield {**head, **_number(plan, release.value, None, None)}
-    elif plan.is_grouped and by is None:  # of a condition alone: one answer, or nobody is there
+    elif plan.is_grouped and groups is None:  # of a condition alone: one answer, or nobody is there
         (only,) = release.by_part.values()
         if only is None:
             yield {**head, **_number(plan, None, None, None)}
         else:
             yield from ({**row, **head} for row in _rows(only, confidence))
-    elif by is None:
+    elif groups is None:
         intervals = release.interval(confidence), release.interval_in_values(confidence)
         for row in _answer(plan, release.value, release.rmse, *intervals):
             yield {**head, **row}
@@ -122,11 +122,12 @@ def _rows(release: Release, confidence: float) -> Iterator[Row]:
         answers = release.value
         assert isinstance(answers, list)
         for answer in answers:
-            key = answer[by]
+            key = groups.group_of(answer)
+            names = {group_column(by): answer[by] for by in groups.by}
             part = release.by_part.get(key)
             planned = plan if part is None else part.plan
             for row in _answer(planned, answer["value"], answer["rmse"], ends[key], in_values[key]):
-                yield {**head, group_column(by): key, **row, "few": answer["few"]}
+                yield {**head, **names, **row, "few": answer["few"]}
 
 
 def _answer(plan: Plan, value: Any, rmse: float | None, interval: Any, in_values: Any) -> Iterator[Row]:

@@ -192,7 +192,7 @@ def _not_used(level: int, charge: int) -> str:
 def group_size_note(plan: Plan) -> list[Text]:
     """For which group an error holds that is stated once for all private groups."""
     query = plan.query
-    if not isinstance(query, Grouped) or query.part.by is None or plan.target.adds_up:
+    if not isinstance(query, Grouped) or not query.part.by or plan.target.adds_up:
         return []  # everyone adds something to every group of a sum or a count, be it 0
     same = "for groups of the same size: of a smaller group the error is larger, of a larger one smaller"
     return [Text(same, "dim")]

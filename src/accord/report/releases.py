@@ -12,6 +12,7 @@ from accord.budget import charges_text, level_text
 from accord.planning import Plan
 from accord.release import Release
 from accord.release.receipt import plain_data
+from accord.report.crosstabs import crosstab_views, has_two_ways
 from accord.report.plans import (
     assumptions_view,
     bias_text,
@@ -31,7 +32,7 @@ from accord.report.tables import (
     text_table,
     to_text,
 )
-from accord.statistics import Algorithm, Coefficients, Ends, Grouped, Query
+from accord.statistics import Algorithm, Coefficients, Ends, Grouped, Part, Query
 from accord.statistics.missing import MISSING, READABLE
 from accord.statistics.target import Quantiles, Ranks
 
@@ -136,8 +137,10 @@ def _answer_views(release: Release, interval: Any, in_values: Any) -> list[Rende
         f"rmse {error(here)} about these people, {error(release.rmse)} about the population "
         f"({plan.unit}){judged}"
     )
-    if isinstance(plan.query, Grouped) and plan.query.part.by is not None:
-        table = _groups_table(plan.query.part.by, value, interval, in_values, plan.unit)
+    if has_two_ways(release):
+        return crosstab_views(release)
+    if isinstance(plan.query, Grouped) and plan.query.part.by:
+        table = _groups_table(plan.query.part, value, interval, in_values, plan.unit)
         return [table, *_about_values(plan), rmse, *group_size_note(plan)]
     if isinstance(value, Coefficients):
         return _coefficients_views(release, value, interval)
@@ -178,27 +181,30 @@ def _coefficients_views(release: Release, value: Coefficients, interval: Ends) -
 
 
 def _groups_table(
-    by: str, rows: Any, interval: Mapping[Any, Any], in_values: Mapping[Any, Any], unit: str
+    part: Part, rows: Any, interval: Mapping[Any, Any], in_values: Mapping[Any, Any], unit: str
 ) -> RenderableType:
     """A row for each group."""
     about = [">percentiles, 95 %"] if unit == _PERCENTILES else [">95 % interval"]
     both = unit == _PERCENTILES and any(isinstance(ends, tuple) for ends in in_values.values())
-    table = text_table(by, ">value", ">error", *about, *([">values, 95 %"] if both else []), "")
+    table = text_table(*part.by, ">value", ">error", *about, *([">values, 95 %"] if both else []), "")
     for row in shortened(rows, MOST_GROUPS):
         if row is None:
             more = f"… {len(rows) - MOST_GROUPS:,} more groups"
             dots = [""] * (4 if both else 3)
-            add_row(table, more, *dots, "all of them: .value, or --json", style="dim")
+            add_row(
+                table, more, *[""] * (len(part.by) - 1), *dots, "all of them: .value, or --json", style="dim"
+            )
             continue
-        key, value, rmse = row[by], row["value"], row["rmse"]
+        key, value, rmse = part.group_of(row), row["value"], row["rmse"]
+        names = [str(row[by]) for by in part.by]
         if value is None:
             dashes = ["–"] * (4 if both else 3)
-            add_row(table, str(key), *dashes, "nobody is there to ask", style="dim")
+            add_row(table, *names, *dashes, "nobody is there to ask", style="dim")
             continue
         ends = interval[key]
         add_row(
             table,
-            str(key),
+            *names,
             near(value, rmse) if isinstance(value, float) and unit == "value" else _any_answer(value),
             error(rmse),
             _ends(ends, rmse) if isinstance(ends, tuple) else "–",
@@ -211,12 +217,15 @@ def _groups_table(
 def _public_groups_view(release: Release) -> RenderableType:
     """What was answered about each public group, and what it cost whom."""
     query = release.plan.query
-    if query.part.by is None:
+    if not query.part.by:
         (only,) = release.releases.values()
         return Text("nobody is there to ask") if only is None else release_view(only)
     views: list[RenderableType] = [Text(query.label, "bold")]
-    intervals = release.interval(0.95), release.interval_in_values(0.95)
-    views.append(_groups_table(query.part.by, release.value, *intervals, query.unit))
+    if has_two_ways(release):
+        views += crosstab_views(release)
+    else:
+        intervals = release.interval(0.95), release.interval_in_values(0.95)
+        views.append(_groups_table(query.part, release.value, *intervals, query.unit))
     if release.repeated is not None:
         return Group(*views, "", Text(repeated_text(release)))
     answered = [(key, part) for key, part in release.releases.items() if part is not None]

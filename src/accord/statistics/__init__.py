@@ -7,6 +7,7 @@ own file, this list and the package's own `__init__`.
 
 from accord.statistics.algorithm import Algorithm
 from accord.statistics.count import COUNT, Count, count
+from accord.statistics.crosstab import CROSSTAB, crosstab
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf
 from accord.statistics.extremes import MAX, MIN, Max, Min, max, min
 from accord.statistics.grid import PER_PERSON, OnGrid
@@ -25,6 +26,7 @@ from accord.statistics.workload import Workload, workload
 
 ALL: tuple[Statistic, ...] = (
     COUNT,
+    CROSSTAB,
     SUM,
     MEAN,
     VARIANCE,
@@ -73,6 +75,7 @@ __all__ = [
     "Variance",
     "Workload",
     "count",
+    "crosstab",
     "histogram",
     "max",
     "mean",

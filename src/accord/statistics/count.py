@@ -7,7 +7,7 @@ Under add-remove  somebody who is not there adds 0, somebody who is there at mos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,7 @@ from accord.relation import Relation
 from accord.statistics import where as grammar
 from accord.statistics.encoding import Indicator
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Counted, Form
@@ -119,8 +120,8 @@ class CountTarget(Counted):
 def count(
     where: str | None = None,
     *,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
 ) -> Query[float]:

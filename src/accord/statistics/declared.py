@@ -58,8 +58,8 @@ class Undescribed:
         if "queries" in arguments:
             queries = [described(query, columns, several_rows) for query in arguments["queries"]]
             return ask(**arguments | {"queries": queries})
-        if (by := arguments.get("by")) is not None and arguments.get("keys") is None:
-            arguments["keys"] = _of(columns, by).keys
+        if arguments.get("by") is not None:
+            arguments["keys"] = _keys(arguments["by"], arguments.get("keys"), columns)
         if "features" in arguments:
             return ask(**arguments | _of_features(arguments, columns))
         declared, leaves_bounds = _of(columns, arguments.get("column")), arguments.get("bounds") is None
@@ -76,7 +76,8 @@ class Undescribed:
             asked = (query for query in self._arguments["queries"] if isinstance(query, Undescribed))
             return tuple(name for query in asked for name in query.columns_named)
         features = self._arguments.get("features", ())
-        named = (*(self._arguments.get(name) for name in ("column", "by", "target")), *features)
+        by = self._arguments.get("by")
+        named = (*(self._arguments.get(name) for name in ("column", "target")), *_listed(by), *features)
         return tuple(name for name in named if isinstance(name, str))
 
     def __getattr__(self, name: str) -> Any:
@@ -101,8 +102,9 @@ def left_to_the_table(constructor: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(constructor)
     def ask(*args: Any, **options: Any) -> Any:
         arguments = dict(parameters.bind(*args, **options).arguments)
-        if "features" in arguments and _is_listed(arguments["features"]):
-            arguments["features"] = list(arguments["features"])  # which may be an iterator
+        for name in ("features", "by"):
+            if name in arguments and _is_listed(arguments[name]):
+                arguments[name] = list(arguments[name])  # which may be an iterator
         if _leaves_out(arguments, parameters.parameters):
             return Undescribed(ask, arguments)
         return constructor(**arguments)
@@ -115,7 +117,7 @@ def _is_listed(values: Any) -> bool:
 
 
 def _leaves_out(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
-    if arguments.get("by") is not None and arguments.get("keys") is None:
+    if _lacks_keys(arguments.get("by"), arguments.get("keys")):
         return True
     if "features" in parameters:
         given = [arguments.get(name) or {} for name in ("bounds", "categories")]
@@ -126,6 +128,28 @@ def _leaves_out(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> 
     if "edges" in parameters:
         return arguments.get("edges") is None and arguments.get("categories") is None
     return "bounds" in parameters and arguments.get("bounds") is None
+
+
+def _listed(by: Any) -> tuple[Any, ...]:
+    """The columns of by=: one, several or none."""
+    return tuple(by) if _is_listed(by) else () if by is None else (by,)
+
+
+def _lacks_keys(by: Any, keys: Any) -> bool:
+    """Whether a column of by= has no keys."""
+    if isinstance(keys, Mapping):
+        return any(isinstance(column, str) and column not in keys for column in _listed(by))
+    return by is not None and keys is None
+
+
+def _keys(by: Any, given: Any, columns: Columns) -> Any:
+    """The keys of by=, with what is declared of the columns that have none; None: nothing is."""
+    if not _lacks_keys(by, given):
+        return given
+    if not _is_listed(by):
+        return _of(columns, by).keys if given is None else given
+    keys = {name: _of(columns, name).keys for name in by if isinstance(name, str)} | dict(given or {})
+    return {name: of_column for name, of_column in keys.items() if of_column is not None} or None
 
 
 def _of(columns: Columns, name: Any) -> Declared:

@@ -7,7 +7,7 @@ that one person is one value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,7 @@ from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
 from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query, Value
 from accord.statistics.ranks import MIDPOINT_FACTOR, SIZE_PART, RankQuery, RankTarget
 from accord.statistics.statistic import Statistic
@@ -87,8 +88,8 @@ def min(
     missing: Any = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,
@@ -110,8 +111,8 @@ def max(
     missing: Any = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,

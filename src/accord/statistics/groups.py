@@ -13,6 +13,11 @@ Somebody whose rows are of several keys is in the most frequent of them (engines
 `Plan.times` is 2k, and k under add-remove. Where they are is a function of their own rows, and of nobody
 else's; whoever has no value in one of them is not in that one.
 
+With several columns, by=["ward", "sex"], a group is a combination of one key of each, and a row that has no
+declared key in one of the columns is in none. The combinations part the rows as the keys of one column do, so
+that nothing else changes: a person is in their most frequent combination, `at_most` counts combinations, and
+what is charged does not depend on how many columns, or groups, there are.
+
 With `where=` alone, or where only missing values are left out, everyone stays under replace, and some
 questions need no halves:
 
@@ -27,7 +32,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from functools import cached_property
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
 from accord.errors import QueryError
@@ -35,7 +42,8 @@ from accord.relation import Relation, named
 from accord.statistics import where as grammar
 from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import OneOf
-from accord.statistics.query import A, Query, column_name, exact
+from accord.statistics.keys import By, Keys, read_at_most, read_columns, read_keys_of
+from accord.statistics.query import A, Query
 
 if TYPE_CHECKING:
     from accord.statistics.encoding import Encoding
@@ -44,8 +52,6 @@ if TYPE_CHECKING:
 MEMBERSHIP = ("private", "public")
 MOST_FREQUENT = "each in their most frequent one"
 TIES = "of equally frequent ones a public hash decides"
-_RESERVED = ("value", "rmse", "few")
-"""What else stands in a row of the answer, besides the group's key."""
 Rows: TypeAlias = list[dict[str, Any]]
 P = ParamSpec("P")
 
@@ -74,36 +80,68 @@ class Part:
 
     where: str | None
     condition: grammar.Condition | None
-    by: str | None
-    keys: tuple[Any, ...]
+    by: tuple[str, ...]
+    """The columns of the groups; () without groups."""
+    keys: tuple[tuple[Any, ...], ...]
+    """The declared keys of each of these columns."""
     public: bool
     at_most: int = 1
-    """Of how many of the keys one person may be."""
+    """Of how many of the groups one person may be."""
+
+    @cached_property
+    def groups(self) -> tuple[Any, ...]:
+        """The keys of one column; of several, their combinations, of which the last key changes first."""
+        if len(self.keys) == 1:
+            return self.keys[0]
+        return tuple(product(*self.keys)) if self.keys else ()
+
+    @property
+    def as_asked(self) -> tuple[Any, Any]:
+        """`by=` and `keys=`: of one column its name and its keys, of several a tuple of each."""
+        if len(self.by) == 1:
+            return self.by[0], self.keys[0]
+        return self.by or None, self.keys
+
+    def row(self, group: Any) -> dict[str, Any]:
+        """What a row of an answer says about which group it is of."""
+        keys = (group,) if len(self.by) == 1 else group
+        return dict(zip(self.by, keys, strict=True))
+
+    def group_of(self, row: dict[str, Any]) -> Any:
+        """Which group a row of an answer is of."""
+        keys = tuple(row[by] for by in self.by)
+        return keys[0] if len(keys) == 1 else keys
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (*(grammar.columns(self.condition) if self.condition else ()), *([self.by] if self.by else []))
+        return (*(grammar.columns(self.condition) if self.condition else ()), *self.by)
 
     @property
     def label(self) -> str:
         return (
             (f" where {self.where}" if self.where else "")
-            + (f" by {self.by}" if self.by else "")
+            + (f" by {', '.join(self.by)}" if self.by else "")
             + (f" (each in up to {self.at_most})" if self.at_most > 1 else "")
         )
 
-    def name(self, key: Any) -> str:
+    def name(self, group: Any) -> str:
         """One of the groups, in words."""
-        group = [f"{self.by} = {key!r}"] if self.by else []
-        return " ".join([*group, *([f"where {self.where}"] if self.where else [])])
+        keys = " AND ".join(f"{by} = {key!r}" for by, key in self.row(group).items()) if self.by else ""
+        return " ".join(filter(None, (keys, f"where {self.where}" if self.where else "")))
 
     def describe(self) -> dict[str, Any]:
         return {
             **({"where": self.where} if self.where else {}),
-            **({"by": self.by, "keys": list(self.keys)} if self.by else {}),
+            **self._described_groups(),
             **({"at_most": self.at_most} if self.at_most > 1 else {}),
             "membership": MEMBERSHIP[self.public],
         }
+
+    def _described_groups(self) -> dict[str, Any]:
+        if len(self.by) == 1:
+            return {"by": self.by[0], "keys": list(self.keys[0])}
+        each = {by: list(keys) for by, keys in zip(self.by, self.keys, strict=True)}
+        return {"by": list(self.by), "keys": each} if self.by else {}
 
 
 @dataclass(frozen=True)
@@ -135,7 +173,7 @@ class Grouped(Query):
 
     @property
     def groups(self) -> int:
-        return max(1, len(self.part.keys))
+        return max(1, len(self.part.groups))
 
     def describe(self) -> dict[str, Any]:
         return {**self.query.describe(), **self.part.describe()}
@@ -153,7 +191,8 @@ class Grouped(Query):
 
     def part_assumptions(self) -> list[str]:
         """What is taken for granted about who is in which part."""
-        keys = [f"the {self.groups} keys were declared, not taken from the data"] if self.part.by else []
+        what = "keys" if len(self.part.by) < 2 else "combinations of keys"
+        keys = [f"the {self.groups} {what} were declared, not taken from the data"] if self.part.by else []
         if self.part.public:
             charged = "public, as declared; everyone is charged for their own group only"
         elif self.part.by:
@@ -193,7 +232,7 @@ class Grouped(Query):
     @property
     def _is_chosen(self) -> bool:
         """Whether somebody with rows in several groups is in some of them."""
-        return self.part.by is not None and not self.part.public
+        return bool(self.part.by) and not self.part.public
 
     def about_bias(self, kappa: float) -> str:
         return self.query.about_bias(kappa)
@@ -225,7 +264,7 @@ def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
 
 def most_parts(query: Query) -> int:
     """Of how many parts or cells of a question one person may be."""
-    if isinstance(query, Grouped) and query.part.by is not None:
+    if isinstance(query, Grouped) and query.part.by:
         return query.part.at_most
     return query.encoding.at_most if isinstance(query.encoding, OneOf) else 1
 
@@ -233,8 +272,8 @@ def most_parts(query: Query) -> int:
 def part_of(
     query: Query,
     where: str | None,
-    by: str | None,
-    keys: Iterable[Any] | None,
+    by: By,
+    keys: Keys,
     membership: str,
     at_most: int = 1,
 ) -> Query:
@@ -257,21 +296,16 @@ def part_of(
         return query
     if by is not None and keys is None:
         raise QueryError(
-            f"by={by!r} needs keys=, the groups to answer about: declared, because groups taken from the "
-            "data would tell who is there."
+            f"by={by!r} needs keys=, the groups to answer about: declared, "
+            "because groups taken from the data would tell who is there."
         )
     if by is None and keys is not None:
         raise QueryError("keys= are the groups of a column. Add by= with its name.")
     condition = None if where is None else grammar.parse(where)
-    groups = () if keys is None else read_keys(keys)
-    column = None if by is None else column_name(by)
-    if column in _RESERVED:
-        raise QueryError(
-            f"by={column!r} is what the rows of the answer call something of their own "
-            f"({', '.join(_RESERVED)}). Rename the column."
-        )
+    columns = () if by is None else read_columns(by)
+    declared = () if keys is None else read_keys_of(columns, keys)
     is_public = membership == "public"
-    most = 1 if by is None else read_at_most(at_most, len(groups), "groups")
+    most = 1 if by is None else read_at_most(at_most, prod(map(len, declared)), "groups")
     if most > 1 and is_public:
         raise QueryError(
             f"at_most={most} is for groups of which it is private who is in which: nobody is in several "
@@ -282,57 +316,4 @@ def part_of(
             f"at_most={most} could be of the categories or of the groups. "
             "Leave by= out, and ask about each group with where=; or leave at_most= out."
         )
-    return Grouped(query, Part(where, condition, column, groups, is_public, most))
-
-
-def read_at_most(at_most: Any, declared: int, what: str) -> int:
-    """In how many of the declared groups or categories one person may be."""
-    if isinstance(at_most, bool) or not isinstance(at_most, int) or not 1 <= at_most <= declared:
-        raise QueryError(
-            f"at_most={at_most!r} is not a number of {what} that one person may be in. "
-            f"Give a whole number from 1 to {declared}."
-        )
-    return at_most
-
-
-def read_keys(keys: Any) -> tuple[Any, ...]:
-    """The declared groups of by=."""
-    groups = read_labels(keys, "keys", "keys=")
-    if not groups or len(set(groups)) < len(groups):
-        raise QueryError(
-            f"keys= has {len(groups)} groups, {len(set(groups))} of them different. "
-            "Give at least one, each once."
-        )
-    return groups
-
-
-def read_labels(values: Any, argument: str, whose: str) -> tuple[Any, ...]:
-    """Declared groups or categories, all of one kind."""
-    labels = tuple(read_label(value) for value in read_list(values, argument))
-    kinds = {bool if isinstance(x, bool) else str if isinstance(x, str) else float for x in labels}
-    if len(kinds) > 1:
-        raise QueryError(
-            f"{whose} are of several kinds. Give only texts, only numbers, or only True and False."
-        )
-    return labels
-
-
-def read_label(value: Any) -> Any:
-    """A group or category: a text, a number or a truth value, as Python has them."""
-    label = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
-    if isinstance(label, date):  # compared as the text that conditions have
-        return label.isoformat(sep=" ") if isinstance(label, datetime) else label.isoformat()
-    if not isinstance(label, (str, bool)):
-        number = exact(label, "a category")
-        if float(number) != number and isinstance(label, int):
-            raise QueryError(
-                f"the category {label} has more digits than numbers are compared by (2⁵³ is the end). "
-                "Compare it as text."
-            )
-    return label
-
-
-def read_list(values: Any, argument: str) -> tuple[Any, ...]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise QueryError(f"{argument}={values!r} is not a list. Give {argument}=[…].")
-    return tuple(values)
+    return Grouped(query, Part(where, condition, columns, declared, is_public, most))

@@ -26,16 +26,8 @@ from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.encoding import Kind, OneOf, PerPerson
 from accord.statistics.grid import ROWS_COME_TO, read_per_person
-from accord.statistics.groups import (
-    MOST_FREQUENT,
-    TIES,
-    asked_by_group,
-    part_of,
-    read_at_most,
-    read_label,
-    read_labels,
-    read_list,
-)
+from accord.statistics.groups import MOST_FREQUENT, TIES, asked_by_group, part_of
+from accord.statistics.keys import By, Keys, read_at_most, read_label, read_labels, read_list
 from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Cells
@@ -236,8 +228,8 @@ def histogram(
     missing: Any = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,

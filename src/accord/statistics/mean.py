@@ -13,7 +13,7 @@ Of members        of a private part, under replace: Σc·(2q − span) and Σc·
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query, decimal, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Additive, Form, factor_for
@@ -202,8 +203,8 @@ def mean(
     missing: str | float = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,
@@ -223,7 +224,8 @@ def mean(
             missing value counts as.
         where: only of people who meet this condition, such as "age >= 30". Whether somebody does is private.
         by, keys: of each group of people with one of these `keys` in the column `by`: a row for each. Keys
-            are declared, never taken from the data.
+            are declared, never taken from the data. Of several columns, by=["ward", "sex"] with
+            keys={"ward": […], "sex": […]}: a row for each combination.
         membership: "private": everyone is charged, member or not. "public": everyone may know who is in which
             group, and each costs its own people.
         at_most: in how many of the groups one person may be, where people have several rows: the most

@@ -14,6 +14,7 @@ from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query, Value, exact, number_text
 from accord.statistics.ranks import MIDPOINT_FACTOR, RankQuery, RankTarget, Spending, spending
 from accord.statistics.statistic import Statistic
@@ -139,8 +140,8 @@ def quantile(
     missing: Any = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,
@@ -209,8 +210,8 @@ def median(
     missing: Any = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,

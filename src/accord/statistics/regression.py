@@ -29,6 +29,7 @@ from accord.statistics.encoding import Category, Codes, Numeric, Q
 from accord.statistics.grid import MISSING, NONE_MISSING
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.histogram import read_categories
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Products
@@ -259,8 +260,8 @@ def regression(
     missing: str = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
 ) -> Query[Coefficients]:

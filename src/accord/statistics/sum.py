@@ -14,7 +14,7 @@ Of members        of a private part, under replace, everyone stays, and who is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +26,7 @@ from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
 from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.mean import Mean, MeanTarget, with_std
 from accord.statistics.query import Answer, Interval, Query, number_text
 from accord.statistics.statistic import Option, Statistic
@@ -217,8 +218,8 @@ def sum(
     missing: str | float = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
 ) -> Query[float]:
@@ -236,8 +237,8 @@ def rows(
     max: int,
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
 ) -> Query[float]:

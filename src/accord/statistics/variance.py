@@ -19,7 +19,7 @@ Interval          Both moments lie in intervals of their own, each but for half 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 from accord.relation import Relation
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Ends, Interval, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
@@ -294,8 +295,8 @@ def variance(
     missing: str | float = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,
@@ -326,8 +327,8 @@ def std(
     missing: str | float = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
     per_person: str | None = None,

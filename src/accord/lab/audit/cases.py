@@ -61,7 +61,7 @@ class Statistic:
     name: str
     ask: Callable[[Scale], Query]
     part: str = ""
-    """"where" or "by", if it is about parts of the people."""
+    """"where", "by" or "by two columns", if it is about parts of the people."""
     needs_user: bool = False
     """Whether it needs to know whose rows are whose."""
     is_several: bool = False
@@ -129,6 +129,11 @@ _IN_SEVERAL: dict[str, Callable[[Scale], Query]] = {
     "mean by up to two groups": lambda s: accord.mean("x", s.bounds, step=s.step, **_UP_TO_TWO),
 }
 """Of people who are in up to two of three groups or cells."""
+_CELLS: dict[str, Any] = {"by": ["g", "m"], "keys": {"g": [1, 2], "m": [1, 0]}}
+_IN_CELLS: dict[str, Callable[[Scale], Query]] = {
+    name: partial(QUESTIONS[name], **_CELLS) for name in ("count", "mean", "sum", "histogram", "median")
+}
+"""By two columns."""
 PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": {"by": "g", "keys": [1, 2]}}
 
 
@@ -138,6 +143,8 @@ def _statistics() -> Iterator[Statistic]:
             if name.startswith("regression on ") and part:
                 continue
             yield Statistic(f"{name} {part}".strip(), partial(ask, **of), part, name == "rows")
+    for name, ask in _IN_CELLS.items():
+        yield Statistic(f"{name} by two columns", ask, "by two columns")
     for name, ask in _IN_SEVERAL.items():
         yield Statistic(name, ask, "by" if " by " in name else "", needs_user=True, is_several=True)
 
@@ -195,8 +202,9 @@ def possible_people(statistic: Statistic) -> list[Person]:
         values = [(-1, 0)]
     else:
         values = [(x, 0) for x in ((-1, 2, nan) if part else (-1, 1, 2, nan))]
-    gs: Sequence[float] = (1, 2, 9) if part == "by" or statistic.name == "regression on a category" else (1,)
-    ms: Sequence[float] = (1, 0) if part == "where" else (1,)
+    has_groups = part.startswith("by") or statistic.name == "regression on a category"
+    gs: Sequence[float] = (1, 2, 9) if has_groups else (1,)
+    ms: Sequence[float] = {"where": (1, 0), "by two columns": (1, 0, 9)}.get(part, (1,))
     rows = [Row(x, z, g, m) for x, z in values for g in gs for m in ms]
     return [(row,) * times for row in rows for times in ((1, 2, 3) if statistic.needs_user else (1,))]
 

@@ -227,7 +227,8 @@ def _receipts(result: Any, step: Step, world: World) -> list[Mapping[str, Any]]:
     if not result.plan.is_grouped:
         return [result.receipt()]
     rows = world.sources[step.about].people.get(world.person, ())
-    keys = {None, *(row.get(str(result.plan.query.part.by)) for row in rows)}
+    part = result.plan.query.part
+    keys = {None, *(part.group_of(row) for row in rows if part.by)}
     return [group.receipt() for key, group in result.releases.items() if key in keys and group is not None]
 
 

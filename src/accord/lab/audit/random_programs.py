@@ -43,6 +43,8 @@ _RARE_QUESTIONS = (
     "accord.mean('x', (0, 100), step=1, by='g', keys=[2, 1], at_most=2, per_person='sum')",
     "accord.median('x', (0, 100), step=1, by='c', keys=['c', 'a', 'b'], at_most=3)",
     "accord.histogram('x', edges=[0, 10, 50, 100], per_person='max', where='m > 1')",
+    "accord.crosstab('g', 'c', keys={'g': [1, 2], 'c': ['a', 'b']})",
+    "accord.median('x', (0, 100), step=1, by=['c', 'b'], keys={'b': [True, False], 'c': ['a']}, at_most=2)",
     "accord.mean('x', (0, 100), step=1, by='p', keys=[1, 2], membership='public')",
 )
 _SAMPLED = "show(accord.sample(noisy_count, people, t='max', columns=['x'], rows='numpy'))"

@@ -23,6 +23,7 @@ from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
 from fractions import Fraction
 from hashlib import sha256
+from itertools import product
 from math import floor, gcd, inf, isfinite, lcm, nextafter
 from typing import Any, TypeAlias
 
@@ -244,9 +245,25 @@ def membership(question: Question) -> Callable[[Row], int | None] | None:
     def place(row: Row) -> int | None:
         if meets is not None and meets(row) is not True:
             return None
-        return 0 if by is None else place_of(row, by, question["keys"])
+        if by is None or isinstance(by, str):
+            return 0 if by is None else place_of(row, by, question["keys"])
+        combination = []
+        for column in by:
+            declared = question["keys"][column]
+            if (k := place_of(row, column, declared)) is None:
+                return None
+            combination.append(declared[k])
+        return groups_of(question).index(tuple(combination))
 
     return None if where is None and by is None else place
+
+
+def groups_of(question: Question) -> list[Any]:
+    """What groups there are: keys, or combinations of those of several columns; one, where there are none."""
+    keys = question.get("keys")
+    if isinstance(keys, Mapping):
+        return [*product(*(keys[column] for column in question["by"]))]
+    return list(keys or [None])
 
 
 def place_of(row: Row, column: str, values: Sequence[Any]) -> int | None:
@@ -262,9 +279,14 @@ def most_frequent(places: Iterable[int | None], values: Sequence[Any], name: str
 
 def tie(name: str | None, value: Any) -> int:
     """A public hash of somebody and a category: 63 bits of SHA-256."""
-    spelled = value.encode().hex() if isinstance(value, str) else repr(float(value))
-    spelled = str(value).lower() if isinstance(value, bool) else spelled
+    spelled = "/".join(map(_spelled, value if isinstance(value, tuple) else (value,)))
     return int(sha256(f"{name}:{spelled}".encode()).hexdigest()[:16], 16) >> 1
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.encode().hex() if isinstance(value, str) else repr(float(value))
 
 
 def integer(question: Question, rows: Sequence[Row], has_id: bool) -> int | None:
@@ -389,7 +411,7 @@ def summary(
     people have each integer, as `sample` needs it.
     """
     place = membership(question)
-    keys = question.get("keys") or [None]
+    keys = groups_of(question)
     sums: list[dict[float, Counter[int]]] = [{} for _ in keys]
     for person in persons:
         places = [0 if place is None else place(row) for row in person.rows]
@@ -445,7 +467,7 @@ def _common(a: Fraction, b: Fraction) -> Fraction:
 def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Question, list[list[Person]]]:
     """With membership="public": what each group is asked, and its people, with their rows in it alone."""
     place = membership({"statistic": "", **{k: question.get(k) for k in ("where", "by", "keys")}})
-    groups: list[list[Person]] = [[] for _ in question.get("keys") or [None]]
+    groups: list[list[Person]] = [[] for _ in groups_of(question)]
     for person in persons:
         places = [None if place is None else place(row) for row in person.rows]
         inside = {k for k in places if k is not None}

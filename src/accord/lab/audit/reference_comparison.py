@@ -33,6 +33,7 @@ _PARTS: tuple[dict[str, Any], ...] = (
     {"where": "NOT (m > 1 OR c = 'a') AND (x < 50 OR x IS NULL)"},
     {"by": "g", "keys": [2, 1]},
     {"where": "b <> FALSE OR c IN ('a', 'b')", "by": "c", "keys": ["b", "a"]},
+    {"by": ["c", "g"], "keys": {"g": [2, 1], "c": ["b", "a"]}},
 )
 _STATISTICS: dict[str, dict[str, Any]] = {
     "mean": _X,

@@ -65,11 +65,12 @@ def parts_of(query: Query) -> Parts | None:
         raise QueryError(
             f"a population has one column, and the condition names {', '.join(sorted(named))}. Name one."
         )
-    if part.by is not None and part.by in named | {column}:
-        raise QueryError(
-            f"by={part.by!r} is the column of the values. Name another one: everyone is in one of its groups."
-        )
-    return Parts(part.condition, len(part.keys))
+    for by in part.by:
+        if by in named | {column}:
+            raise QueryError(
+                f"by={by!r} is the column of the values. Name another one: everyone is in one of its groups."
+            )
+    return Parts(part.condition, len(part.groups))
 
 
 def _restricted(population: Population, condition: where.Condition, share: float) -> Population:
