@@ -87,11 +87,9 @@ class Number:
         return isinstance(other, Number) and self.identity == other.identity
 
     def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self.identity)
+        if "hashed" not in vars(self):  # fractions take long to hash
+            object.__setattr__(self, "hashed", hash(self.identity))
+        return int(vars(self)["hashed"])
 
     def __getstate__(self) -> dict[str, Any]:
         return {
