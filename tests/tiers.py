@@ -150,6 +150,11 @@ THINNED = {
         "test_a_mean_alone_stays_within_its_bounds_whatever_the_noise": 1,
         "test_sums_of_those_who_are_kept_are_exact_beyond_the_doubles": 1,
     },
+    "laws/test_proportion.py": {
+        "test_errors_are_as_predicted_for_half_of_the_people_and_below_elsewhere": 3,
+        "test_intervals_hold": 12,
+        "test_nobody_loses_more_than_their_charge_and_somebody_loses_it_all": 3,
+    },
     "laws/test_sample.py": {
         "*": 3,
         "test_nobody_loses_more_than_their_charge_of_quantiles": 4,

@@ -53,6 +53,7 @@ QUESTION = (
     Field("name", TEXT, "What the answer is called; left out: as the question is"),
     Field("weight", NUMBER, "How much the square of its error counts; 1 if it is left out"),
     Field("column", TEXT, "The column that it is about"),
+    Field("condition", TEXT, 'Of a proportion: what people meet, such as "age >= 65"'),
     Field("bounds", _ANYTHING, "[low, high], public; of a regression, a table of them"),
     Field("step", TEXT_OR_NUMBER, "The values' own resolution"),
     Field("std", NUMBER, "A publicly known upper bound of the standard deviation"),

@@ -46,6 +46,8 @@ ADDED = {
     "sum": lambda **of: accord.sum("x", bounds=(-1, 2), step=1, **of),
     "sum above zero": lambda **of: accord.sum("x", bounds=(1, 2), step=0.5, missing=2, **of),
     "sum below zero": lambda **of: accord.sum("x", bounds=(-3, -1), step=1, **of),
+    "proportion": lambda **of: accord.proportion("x > 0", **of),
+    "proportion, none missing": lambda **of: accord.proportion("x > 0", missing="none", **of),
     "variance": lambda **of: accord.variance("x", **GRID, **of),
     "rows": lambda **of: accord.rows(max=2, **of),
     "count": lambda **of: accord.count(**of),
@@ -85,7 +87,7 @@ SPECS = {
 NEIGHBORS = ("replace", "add-remove")
 MEMBERS = ("values", "where")
 """Of some people, while everyone stays: of whoever has a value, also with a condition."""
-COUNTED = ("count", "rows", "mean, none missing", "sum above zero")
+COUNTED = ("count", "rows", "mean, none missing", "proportion, none missing", "sum above zero")
 """In which everyone counts, whether they have a value or not."""
 NO_PART = [("count", "where"), *((s, "values") for s in COUNTED)]
 CASES = [(s, p) for s in STATISTICS for p in PARTS if (s, p) not in NO_PART]
@@ -366,7 +368,7 @@ def test_the_loss_is_exactly_the_charge(statistic, part, neighbors):
         assert [is_mean_only(plan) for plan in plans] == [True, False]
     summed, stays = statistic.split()[0].strip(","), neighbors == "replace" and part in MEMBERS
     everywhere = stays and part == "values" and summed == "histogram"  # who has no value is in no cell
-    assert ("mix" in tried) == (everywhere or (stays and summed in ("mean", "sum", "rows")))
+    assert ("mix" in tried) == (everywhere or (stays and summed in ("mean", "proportion", "sum", "rows")))
     assert ("stretch" in tried) == (stays and summed in ("sum", "rows"))
 
 

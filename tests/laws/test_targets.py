@@ -40,6 +40,10 @@ EXAMPLES = {
     "count": {"of some": accord.count(where="x > 0"), "of everyone": accord.count()},
     "sum": {name: accord.sum("x", **grid, missing="none") for name, grid in GRIDS.items()},
     "mean": {name: accord.mean("x", **grid, missing="none") for name, grid in GRIDS.items()},
+    "proportion": {
+        "of a value": accord.proportion("x > 0", missing="none"),
+        "of missing ones": accord.proportion("x IS NULL OR NOT z IS NULL"),
+    },
     "variance": {name: accord.variance("x", **grid, missing="none") for name, grid in GRIDS.items()},
     "std": {name: accord.std("x", **grid, missing="none") for name, grid in GRIDS.items()},
     "histogram": {
@@ -222,6 +226,7 @@ def test_the_forms_are_what_is_summed(name):
 LEFT_OUT = {
     "sum": accord.sum("x", **GRIDS["above zero"]),
     "mean": accord.mean("x", **GRIDS["above zero"]),
+    "proportion": accord.proportion("x > 2"),
     "variance": accord.variance("x", **GRIDS["above zero"]),
     "std": accord.std("x", **GRIDS["above zero"]),
     "median": accord.median("x", **GRIDS["above zero"]),
@@ -331,6 +336,8 @@ def test_a_form_adds_up():
 OF_WHOM = {"where", "by", "keys", "membership", "at_most"}
 WORDS = {"column": {"target"}, "on": {"features", "categories"}}
 """What a regression calls the options of the command line."""
+WITHOUT_DASHES = ("column", "condition")
+"""What stands by itself on the command line: both are the word after the statistic."""
 
 
 @pytest.mark.parametrize("statistic", ALL, ids=lambda statistic: statistic.name)
@@ -352,7 +359,9 @@ def test_the_record_of_a_statistic_is_complete(statistic):
 def test_the_options_of_a_statistic_are_options_of_the_command_line(statistic, command):
     spelled = {word for parameter in main.commands[command].params for word in parameter.opts}
     assert {"--at-most", "--where", "--by", "--keys", "--membership"} <= spelled
-    options = {"column" if name == "column" else f"--{name.replace('_', '-')}" for name in statistic.options}
+    options = {
+        "column" if name in WITHOUT_DASHES else f"--{name.replace('_', '-')}" for name in statistic.options
+    }
     assert options <= spelled
     (chosen,) = (p for p in main.commands[command].params if p.name == "statistic")
     assert statistic.name in chosen.type.choices

@@ -143,6 +143,10 @@ OTHERS = {
     "count of true": asked("count", where="NOT b = TRUE"),
     "count of days": asked("count", where="d > '2020-01-30' OR t < '1970-01-01'"),
     "count of moments": asked("count", where="NOT t = '2020-01-01 00:00:00.5' AND t IS NOT NULL"),
+    "proportion": asked("proportion", condition="x >= 0.5 AND NOT c = 'u' OR n = 0.125"),
+    "proportion, none missing": asked("proportion", condition="NOT x >= 0.5 OR b = TRUE", missing="none"),
+    "proportion of missing": asked("proportion", condition="x IS NULL OR n IS NOT NULL AND NOT i IS NULL"),
+    "std": asked("std", **X),
     "median of days": asked("median", column="d", bounds=(date(2020, 1, 1), date(2020, 3, 1))),
     "days of moments": asked("min", column="t", bounds=(date(2019, 1, 1), DAYS[3]), missing="exclude"),
     "quantile of moments": asked(
@@ -176,6 +180,7 @@ UP_TO_TWO = {
     "mean of some": asked("mean", **X, missing="exclude", by="c", keys=["u", "it's", "v"], at_most=2),
     "count": asked("count", where="x IS NOT NULL", by="i", keys=[0, 1, 2, 3], at_most=3),
     "variance": asked("variance", **X, by="b", keys=[True, False], at_most=2),
+    "proportion": asked("proportion", condition="x > 1 OR i = 0", by="g", keys=[3, 1, 2], at_most=2),
     "quantile": asked("quantile", p=0.25, **AROUND, by="c", keys=["u", "it's", "v"], at_most=2),
     "rows": asked("rows", max=2, by="g", keys=[3, 1, 2], at_most=2),
     "regression": {**STATISTICS["regression"], "by": "g", "keys": [3, 1, 2], "at_most": 2},

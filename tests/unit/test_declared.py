@@ -52,6 +52,10 @@ SHORT = {
         lambda: accord.mean("cost", missing="exclude"),
         lambda: accord.mean("cost", (0, 1000)),
     ),
+    "proportion": (
+        lambda: accord.proportion("stay > 5", by="ward"),
+        lambda: accord.proportion("stay > 5", by="ward", keys=["a", "b"]),
+    ),
     "groups": (lambda: accord.count(by="ward"), lambda: accord.count(by="ward", keys=["a", "b"])),
     "groups of bounds": (
         lambda: accord.mean("stay", by="ward"),

@@ -28,6 +28,7 @@ QUESTIONS = {
     "count": accord.count(where="age >= 50"),
     "sum": accord.sum(**AGE),
     "mean": accord.mean(**AGE),
+    "proportion": accord.proportion("age >= 50"),
     "variance": accord.variance(**AGE),
     "std": accord.std(**AGE),
     "histogram": accord.histogram("age", edges=[0, 50, 100]),

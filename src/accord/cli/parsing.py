@@ -22,6 +22,7 @@ _SPELLED = {"column": "COLUMN", "per_person": "--per-person"}
 """What is not written as --name."""
 _NEEDED = {
     "column": "{0} needs a COLUMN: … {0} COLUMN …",
+    "condition": "{0} needs a CONDITION: … {0} 'age >= 65' …",
     "bounds": "{} needs --bounds LO HI, from public knowledge, never from the data.",
     "on": "{} needs --on with its features, such as --on 'age=18..100,sex=f|m'.",
     "p": "{} needs --p, such as --p 0.9 or --p 0.1,0.5,0.9.",
@@ -58,12 +59,14 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
     """
     statistic = next(s for s in ALL if s.name == options["statistic"])
     texts = {name: options[name] for name in _OPTIONS}
+    if "condition" in statistic.options:  # which stands where others have a COLUMN
+        texts |= {"condition": options["column"], "column": None}
     for name, text in texts.items():
         if text is not None and name not in statistic.options:
             raise click.UsageError(f"{_SPELLED.get(name, f'--{name}')} has no meaning for {statistic.name}.")
     for name, needed in _NEEDED.items():
         is_needed = name in statistic.options and not (is_described and name == "bounds")
-        if is_needed and texts[name] is None:
+        if is_needed and texts.get(name) is None:
             raise click.UsageError(needed.format(statistic.name))
     part = {
         "where": options["where"],

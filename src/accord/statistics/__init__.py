@@ -14,6 +14,7 @@ from accord.statistics.groups import Grouped, Part, target_and_moves
 from accord.statistics.histogram import HISTOGRAM, Histogram, histogram
 from accord.statistics.mean import MEAN, Mean, mean
 from accord.statistics.missing import reporting_missing
+from accord.statistics.proportion import PROPORTION, Proportion, proportion
 from accord.statistics.quantile import MEDIAN, QUANTILE, Quantile, median, quantile
 from accord.statistics.query import Answer, Ends, Interval, Query
 from accord.statistics.regression import REGRESSION, Coefficients, Regression, regression
@@ -27,6 +28,7 @@ ALL: tuple[Statistic, ...] = (
     COUNT,
     SUM,
     MEAN,
+    PROPORTION,
     VARIANCE,
     STD,
     HISTOGRAM,
@@ -62,6 +64,7 @@ __all__ = [
     "OnGrid",
     "OneOf",
     "Part",
+    "Proportion",
     "Quantile",
     "Query",
     "Regression",
@@ -78,6 +81,7 @@ __all__ = [
     "mean",
     "median",
     "min",
+    "proportion",
     "quantile",
     "regression",
     "reporting_missing",

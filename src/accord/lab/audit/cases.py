@@ -80,6 +80,7 @@ QUESTIONS: dict[str, Callable[..., Query]] = {
     ),
     "sum": lambda s, **of: accord.sum("x", s.bounds, step=s.step, **of),
     "sum above zero": lambda s, **of: accord.sum("x", (s.bounds[1] / 2, s.bounds[1]), step=s.step, **of),
+    "proportion": lambda s, **of: accord.proportion(f"x > {sum(s.bounds) / 2}", **of),
     "variance": lambda s, **of: accord.variance("x", s.bounds, step=s.step, **of),
     "count": lambda s, **of: accord.count(**of),
     "rows": lambda s, **of: accord.rows(max=2, **of),
@@ -97,6 +98,9 @@ QUESTIONS: dict[str, Callable[..., Query]] = {
     ),
 }
 _RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
+    "proportion with all values": lambda s, **of: accord.proportion(
+        f"x > {sum(s.bounds) / 2}", **{"missing": "none", **of}
+    ),
     "variance with all values": lambda s, **of: accord.variance(
         "x", s.bounds, step=s.step, **{"missing": "none", **of}
     ),

@@ -43,6 +43,10 @@ _RARE_QUESTIONS = (
     "accord.mean('x', (0, 100), step=1, by='g', keys=[2, 1], at_most=2, per_person='sum')",
     "accord.median('x', (0, 100), step=1, by='c', keys=['c', 'a', 'b'], at_most=3)",
     "accord.histogram('x', edges=[0, 10, 50, 100], per_person='max', where='m > 1')",
+    "accord.variance('x', (0, 100), step=1, where='m > 1')",
+    "accord.std('x', (0, 100), by='c', keys=['c', 'a', 'b'], at_most=2, missing='none')",
+    "accord.proportion('x >= 50 OR NOT b = TRUE')",
+    "accord.proportion('x < 10', missing='none', by='g', keys=[1, 2])",
     "accord.mean('x', (0, 100), step=1, by='p', keys=[1, 2], membership='public')",
 )
 _SAMPLED = "show(accord.sample(noisy_count, people, t='max', columns=['x'], rows='numpy'))"

@@ -36,6 +36,7 @@ _PARTS: tuple[dict[str, Any], ...] = (
 )
 _STATISTICS: dict[str, dict[str, Any]] = {
     "mean": _X,
+    "proportion": {"condition": "x >= 50 OR c = 'a' AND NOT b = TRUE"},
     "variance": {**_X, "missing": 7},
     "sum": {**_X, "bounds": (7, 100)},
     "count": {"where": "x >= 0.5 AND NOT c = 'a'"},
