@@ -29,6 +29,7 @@ QUESTIONS = {
     "sum": accord.sum(**AGE),
     "mean": accord.mean(**AGE),
     "proportion": accord.proportion("age >= 50"),
+    "covariance": accord.covariance("age", "x", bounds={"age": (0, 100), "x": (0, 1)}),
     "variance": accord.variance(**AGE),
     "std": accord.std(**AGE),
     "histogram": accord.histogram("age", edges=[0, 50, 100]),

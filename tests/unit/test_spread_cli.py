@@ -1,4 +1,4 @@
-"""Proportions on the command line, in accord.toml and in a batch: the same questions, and what is said of mistakes."""
+"""Proportions and covariances on the command line, in accord.toml and in a batch: the same questions, and what is said of mistakes."""
 
 import json
 from importlib.resources import files
@@ -73,6 +73,48 @@ def test_a_proportion_needs_a_condition():
     assert "--bounds has no meaning for proportion." in refused.stderr
 
 
+OF_TWO = ["--bounds", 18, 85, "--bounds", 0, 200_000]
+
+
+def test_a_covariance_is_of_two_columns_with_bounds_each():
+    bounds = {"age": (18, 85), "income": (0, 200_000)}
+    asked = document("plan", PEOPLE, "covariance", "age", "income", *OF_TWO, "--missing", "none", *LEVELS)[
+        "query"
+    ]
+    assert asked == accord.covariance("age", "income", bounds=bounds, missing="none").describe()
+    text = run("release", PEOPLE, "covariance", "age", "income", *OF_TWO, *LEVELS).stdout
+    assert "covariance of age and income by" in text and "95 % interval" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["covariance", "age", *OF_TWO], "covariance needs two columns: … covariance COLUMN OTHER …"),
+        (
+            ["covariance", "age", "income"],
+            "covariance needs --bounds LO HI, from public knowledge, never from the data.",
+        ),
+        (
+            ["covariance", "age", "income", "--bounds", 0, 1],
+            "covariance takes --bounds LO HI twice, for COLUMN and for OTHER; here it stands 1 times.",
+        ),
+        (["mean", "age", *OF_TWO], "mean takes --bounds LO HI once; here it stands 2 times."),
+        (["mean", "age", "income", "--bounds", 0, 1], "OTHER has no meaning for mean."),
+    ],
+)
+def test_mistakes_about_two_columns(words, text):
+    assert text in run("plan", PEOPLE, *words, *LEVELS, code=2).stderr
+
+
+def test_a_table_declares_the_bounds_of_both_columns(catalog):
+    bounds = {"age": (18, 85), "income": (0, 200_000)}
+    asked = document("plan", "people", "covariance", "age", "income")
+    assert asked["query"] == accord.covariance("age", "income", bounds=bounds).describe()
+    assert "accord.toml declares that no value is missing: age, income" in asked["assumptions"]
+    people = accord.catalog("accord.toml")["people"]
+    assert people.plan(accord.covariance("age", "income")).query == accord.covariance("age", "income", bounds)
+
+
 def test_a_table_declares_that_no_value_is_missing(catalog):
     plan = document("plan", "people", "proportion", "age >= 65 AND income > 0")
     assert "accord.toml declares that no value is missing: age, income" in plan["assumptions"]
@@ -82,7 +124,7 @@ def test_a_table_declares_that_no_value_is_missing(catalog):
     assert by["query"]["keys"] == ["single", "joint"]
 
 
-def test_a_batch_asks_for_proportions(catalog):
+def test_a_batch_asks_for_them(catalog):
     (catalog / "questions.toml").write_text(
         """
 schema = 1
@@ -90,9 +132,15 @@ table = "people"
 [[questions]]
 statistic = "proportion"
 condition = "age >= 65"
+[[questions]]
+statistic = "covariance"
+column = "age"
+other = "income"
+bounds = { age = [18, 100] }
 """
     )
-    (question,) = read_batch("questions.toml").questions
-    assert question == accord.proportion("age >= 65")
-    (answer,) = json.loads(run("run", "questions.toml").stdout)["receipts"]
-    assert 0 <= answer["value"] <= 1
+    asked = read_batch("questions.toml").asked_of(accord.catalog("accord.toml")["people"]).queries
+    bounds = {"age": (18, 100), "income": (0, 200_000)}
+    assert asked == (accord.proportion("age >= 65"), accord.covariance("age", "income", bounds))
+    share, covariance = json.loads(run("run", "questions.toml").stdout)["receipts"]
+    assert 0 <= share["value"] <= 1 and covariance["interval"]["bounds"][0] < covariance["value"]

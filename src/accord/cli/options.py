@@ -118,11 +118,13 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.argument("source"),
         click.argument("statistic", type=click.Choice(STATISTICS), metavar="STATISTIC"),
         click.argument("column", required=False),
+        click.argument("other", required=False),
         click.option(
             "--bounds",
             nargs=2,
+            multiple=True,
             metavar="LO HI",
-            help="Public bounds of the column: numbers, or dates for ranks.",
+            help="Public bounds of the column: numbers, or dates for ranks. Of two columns, once for each.",
         ),
         level_options,
         click.option(

@@ -16,12 +16,13 @@ from accord.cli.group import DESCRIBED
 from accord.cli.options import OF_TABLES, OWN_OPTIONS
 from accord.engines.engine import Columns
 from accord.errors import SpecError
-from accord.statistics import ALL
+from accord.statistics import ALL, Statistic
 
-_SPELLED = {"column": "COLUMN", "per_person": "--per-person"}
+_SPELLED = {"column": "COLUMN", "other": "OTHER", "per_person": "--per-person"}
 """What is not written as --name."""
 _NEEDED = {
     "column": "{0} needs a COLUMN: … {0} COLUMN …",
+    "other": "{0} needs two columns: … {0} COLUMN OTHER …",
     "condition": "{0} needs a CONDITION: … {0} 'age >= 65' …",
     "bounds": "{} needs --bounds LO HI, from public knowledge, never from the data.",
     "on": "{} needs --on with its features, such as --on 'age=18..100,sex=f|m'.",
@@ -30,7 +31,7 @@ _NEEDED = {
 }
 """What a statistic that takes an option cannot do without, and what is said then."""
 _SHARED = (
-    *("column", "edges", "categories", "bounds", "std", "step", "missing", "p", "interval", "on"),
+    *("column", "other", "edges", "categories", "bounds", "std", "step", "missing", "p", "interval", "on"),
     "per_person",
 )
 """What several statistics take, or what takes more to read than its own text."""
@@ -61,6 +62,7 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
     texts = {name: options[name] for name in _OPTIONS}
     if "condition" in statistic.options:  # which stands where others have a COLUMN
         texts |= {"condition": options["column"], "column": None}
+    texts["bounds"] = _bounds(statistic, options["bounds"])
     for name, text in texts.items():
         if text is not None and name not in statistic.options:
             raise click.UsageError(f"{_SPELLED.get(name, f'--{name}')} has no meaning for {statistic.name}.")
@@ -77,6 +79,8 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
     }
     if "on" in statistic.options:
         return _regression(columns, texts, part, is_described)
+    if texts["bounds"] is not None and "other" in statistic.options:
+        texts["bounds"] = dict(zip((options["column"], options["other"]), texts["bounds"], strict=True))
     is_numeric = "bounds" in statistic.options
     arguments = {
         name: _argument(columns, options["column"], name, texts[name], is_numeric)
@@ -86,9 +90,24 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
     return statistic.ask(**arguments, **part)
 
 
+def _bounds(statistic: Statistic, given: tuple[Any, ...]) -> Any:
+    """The ends of --bounds, which a statistic of two columns has twice; None: there are none."""
+    if not given or "bounds" not in statistic.options:
+        return given or None
+    is_of_two = "other" in statistic.options
+    if len(given) != 1 + is_of_two:
+        times = "twice, for COLUMN and for OTHER" if is_of_two else "once"
+        raise click.UsageError(
+            f"{statistic.name} takes --bounds LO HI {times}; here it stands {len(given)} times."
+        )
+    return given if is_of_two else given[0]
+
+
 def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: bool) -> Any:
     """What an option says, as the statistic takes it."""
     match name:
+        case "bounds" if isinstance(text, dict):
+            return {name: tuple(as_number(end) for end in ends) for name, ends in text.items()}
         case "bounds":
             return tuple(as_number(end) for end in text)
         case "step":

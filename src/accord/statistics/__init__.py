@@ -7,6 +7,7 @@ own file, this list and the package's own `__init__`.
 
 from accord.statistics.algorithm import Algorithm
 from accord.statistics.count import COUNT, Count, count
+from accord.statistics.covariance import COVARIANCE, Covariance, covariance
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf
 from accord.statistics.extremes import MAX, MIN, Max, Min, max, min
 from accord.statistics.grid import PER_PERSON, OnGrid
@@ -31,6 +32,7 @@ ALL: tuple[Statistic, ...] = (
     PROPORTION,
     VARIANCE,
     STD,
+    COVARIANCE,
     HISTOGRAM,
     MEDIAN,
     QUANTILE,
@@ -50,6 +52,7 @@ __all__ = [
     "Codes",
     "Coefficients",
     "Count",
+    "Covariance",
     "Encoding",
     "Ends",
     "Grid",
@@ -76,6 +79,7 @@ __all__ = [
     "Variance",
     "Workload",
     "count",
+    "covariance",
     "histogram",
     "max",
     "mean",

@@ -169,6 +169,8 @@ class Codes:
     features: tuple[Numeric | Category, ...]
     excludes_missing: bool = False
     """Whether whoever lacks one of the columns is no point; else it is the middle, or the first category."""
+    asked: tuple[Product, ...] = ()
+    """The sums that are made; empty: all that a regression needs."""
 
     @property
     def width(self) -> int:
@@ -183,7 +185,7 @@ class Codes:
     @property
     def products(self) -> list[Product]:
         """The sums that are made, without the number of people."""
-        return _layout(self)[1]
+        return list(self.asked) or _layout(self)[1]
 
 
 @lru_cache(maxsize=64)

@@ -93,6 +93,7 @@ QUESTIONS: dict[str, Callable[..., Query]] = {
     "min": lambda s, **of: accord.min("x", s.bounds, step=s.step, **of),
     "max": lambda s, **of: accord.max("x", s.bounds, step=s.step, **of),
     "regression": lambda s, **of: accord.regression("x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **of),
+    "covariance": lambda s, **of: accord.covariance("x", "z", bounds={"x": s.bounds, "z": s.bounds}, **of),
     "regression on a category": lambda s, **of: accord.regression(
         "x", ["g"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3]}, **of
     ),
@@ -118,6 +119,9 @@ _RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
     ),
     "regression with all values": lambda s, **of: accord.regression(
         "x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
+    ),
+    "covariance with all values": lambda s, **of: accord.covariance(
+        "x", "z", bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
     ),
     "sum below zero": lambda s, **of: accord.sum("x", (s.bounds[0], s.bounds[0] / 2), step=s.step / 2, **of),
     "median in values": lambda s, **of: accord.median("x", s.bounds, step=s.step, interval="values", **of),
@@ -195,6 +199,8 @@ def possible_people(statistic: Statistic) -> list[Person]:
         values = [(-1, -1), (2, 2), (-1, 2)]
         if statistic.name == "regression":
             values.append((2, nan))
+    elif statistic.base == "covariance":
+        values = [(-1, -1), (2, 2), (-1, 2), (1, nan)]
     elif statistic.base in ("count", "rows"):
         values = [(-1, 0)]
     else:

@@ -377,6 +377,17 @@ def moments(question: Question, rows: Sequence[Row], whose: str | None) -> list[
     return [Q * y, *(Q * x for x, _ in xs), *products, *(x * x for x, of in xs if of is None), 1]
 
 
+def _of_two(question: Question, rows: Sequence[Row], has_id: bool, partly: bool) -> list[int]:
+    """Of a covariance: both columns and their product; of some people, what they add to each corner."""
+    names = question["column"], question["other"]
+    if excludes(question) and any(all(number(row[name]) is None for row in rows) for name in names):
+        return []
+    x, y = (_code(name, question, rows, has_id) for name in names)
+    if not partly:
+        return [Q * x, Q * y, x * y]
+    return [(Q + x) * (Q + y), (Q + x) * (Q - y), (Q - x) * (Q + y), (Q - x) * (Q - y)]
+
+
 def _code(column: str, question: Question, rows: Sequence[Row], has_id: bool) -> int:
     """A number as one of 2Q + 1 steps between its bounds, from −Q to Q; the middle where it is missing."""
     low, high = (float(decimal(end)) for end in question["bounds"][column])
@@ -425,6 +436,8 @@ def _added(
         return []
     if statistic == "regression":
         return [*enumerate(moments(question, rows, name))]
+    if statistic == "covariance":
+        return [*enumerate(_of_two(question, rows, name is not None, partly or neighbors == "add-remove"))]
     if statistic == "histogram":
         return [(k, 1) for k in bins(question, rows, name)]
     k = integer(question, rows, name is not None) if rows else None

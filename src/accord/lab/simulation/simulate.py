@@ -214,9 +214,10 @@ def _refuse_query(query: Any) -> None:
         raise QueryError("simulated people have one value each. Leave rows out.")
     match encoding:
         case None | Codes():
+            instead = " `accord reproduce J-fig3a` simulates regressions."
             raise QueryError(
-                f"a {query.statistic} is about several columns, and a population has one. "
-                "`accord reproduce J-fig3a` simulates regressions."
+                f"a {query.statistic} is about several columns, and a population has one."
+                + (instead if query.statistic == "regression" else " Ask about one column.")
             )
         case OneOf(edges=()):
             raise QueryError("a simulated histogram needs edges=: populations have numbers, not categories.")
