@@ -74,6 +74,7 @@ QUERIES = {
     "proportion of missing": accord.proportion("v IS NULL OR n IS NULL"),
     "proportion by": accord.proportion("t >= '2020-01-01 12:00:00' OR b", by="i", keys=[1, 2, 3]),
     "covariance": accord.covariance("v", "n", bounds={"v": (-1, 3), "n": (0, 1)}),
+    "correlation": accord.correlation("n", "v", bounds={"v": (-1, 3), "n": (0, 1)}),
     "covariance where": accord.covariance(
         "i", "b", bounds={"i": (0, 2**53), "b": (0, 1)}, missing="none", where="v > 0"
     ),

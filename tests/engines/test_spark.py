@@ -133,6 +133,7 @@ QUERIES = {
     "large": lambda **of: accord.sum("big", bounds=(0, 2**40), step=1, missing=5, **of),
     "count": lambda **of: accord.count(**of),
     "proportion": lambda **of: accord.proportion(WHERE, **of),
+    "correlation": lambda **of: accord.correlation("f", NASTY, bounds={NASTY: (-1, 3), "f": (0, 2)}, **of),
     "covariance": lambda **of: accord.covariance(NASTY, "f", bounds={NASTY: (-1, 3), "f": (0, 2)}, **of),
     "edges": lambda **of: accord.histogram(NASTY, edges=[-1, 0, 2.5, 32], missing="unknown", **of),
     "categories": lambda **of: accord.histogram(DOTTED, categories=KEYS, **of),

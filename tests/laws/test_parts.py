@@ -53,6 +53,7 @@ ADDED = {
     "covariance, none missing": lambda **of: accord.covariance(
         "x", "z", bounds={"x": (0, 2), "z": (0, 2)}, missing="none", **of
     ),
+    "correlation": lambda **of: accord.correlation("x", "z", bounds={"x": (0, 2), "z": (0, 2)}, **of),
     "rows": lambda **of: accord.rows(max=2, **of),
     "count": lambda **of: accord.count(**of),
     "histogram of two cells": lambda **of: accord.histogram("x", edges=[0, 1, 2], **of),
@@ -74,7 +75,7 @@ CHOSEN = {
     "max": lambda **of: accord.max("x", **GRID, **of),
 }
 STATISTICS = ADDED | CHOSEN
-OF_SEVERAL = ("regression", "covariance")
+OF_SEVERAL = ("regression", "covariance", "correlation")
 """What is about x and z."""
 PARTS = {
     "values": {},
@@ -581,7 +582,7 @@ def test_several_groups_at_the_whole_charge_are_found_out(statistic):
         for c in CASES
         if c[0] not in ("min", "max", "mean on a fine grid")
         and c[1] != "by 1"
-        and not c[0].startswith("covariance")
+        and not c[0].startswith(("covariance", "correlation"))
     ],
 )
 def test_sampling_loses_no_more(statistic, part, neighbors):

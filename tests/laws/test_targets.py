@@ -49,6 +49,9 @@ EXAMPLES = {
     "covariance": {
         "none missing": accord.covariance("x", "z", bounds={"x": (0, 2), "z": (0, 2)}, missing="none")
     },
+    "correlation": {
+        "none missing": accord.correlation("x", "z", bounds={"x": (0, 2), "z": (0, 2)}, missing="none")
+    },
     "histogram": {
         "two cells": accord.histogram("x", edges=[0, 1, 2], missing="none"),
         "two cells and nowhere": accord.histogram("x", edges=[0, 1, 2]),
@@ -241,6 +244,7 @@ LEFT_OUT = {
     "variance": accord.variance("x", **GRIDS["above zero"]),
     "std": accord.std("x", **GRIDS["above zero"]),
     "covariance": accord.covariance("x", "z", bounds={"x": (0, 2), "z": (0, 2)}),
+    "correlation": accord.correlation("x", "z", bounds={"x": (0, 2), "z": (0, 2)}),
     "median": accord.median("x", **GRIDS["above zero"]),
     "quantile": accord.quantile("x", 0.9, **GRIDS["above zero"]),
     "min": accord.min("x", **GRIDS["above zero"]),
@@ -255,7 +259,7 @@ def test_whoever_has_a_value_is_a_private_part(name):
     """Under replace with a form of its own, or charged as one of several groups; never as if all had one."""
     query = LEFT_OUT[name]
     target, moves = target_and_moves(query, REPLACE)
-    if name in ("variance", "std", "covariance"):
+    if name in ("variance", "std", "covariance", "correlation"):
         assert (target.relation, moves) == (ADD_REMOVE, 2)
     else:
         assert target.about_members and (target.relation, moves) == (REPLACE, 1)

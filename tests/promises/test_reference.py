@@ -148,6 +148,10 @@ OTHERS = {
     "proportion of missing": asked("proportion", condition="x IS NULL OR n IS NOT NULL AND NOT i IS NULL"),
     "std": asked("std", **X),
     "covariance": asked("covariance", column="x", other="i", bounds={"x": (0, 100), "i": (-2, 4)}),
+    "correlation": asked("correlation", column="i", other="x", bounds={"x": (0, 100), "i": (-2, 4)}),
+    "correlation, none missing": asked(
+        "correlation", column="x", other="n", bounds={"x": (0, 100), "n": (-1, 1)}, missing="none"
+    ),
     "covariance, none missing": asked(
         "covariance", column="n", other="x", bounds={"x": (0.5, 99.5), "n": (-1, 1)}, missing="none"
     ),

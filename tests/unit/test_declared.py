@@ -56,6 +56,10 @@ SHORT = {
         lambda: accord.covariance("stay", "cost"),
         lambda: accord.covariance("stay", "cost", bounds={"stay": (0, 60), "cost": (0, 1000)}),
     ),
+    "correlation": (
+        lambda: accord.correlation("cost", "stay"),
+        lambda: accord.correlation("cost", "stay", bounds={"stay": (0, 60), "cost": (0, 1000)}),
+    ),
     "covariance with one's own bounds": (
         lambda: accord.covariance("stay", "cost", bounds={"cost": (0, 9)}, by="ward"),
         lambda: accord.covariance(

@@ -29,6 +29,7 @@ QUESTIONS = {
     "sum": accord.sum(**AGE),
     "mean": accord.mean(**AGE),
     "proportion": accord.proportion("age >= 50"),
+    "correlation": accord.correlation("age", "x", bounds={"age": (0, 100), "x": (0, 1)}),
     "covariance": accord.covariance("age", "x", bounds={"age": (0, 100), "x": (0, 1)}),
     "variance": accord.variance(**AGE),
     "std": accord.std(**AGE),

@@ -76,14 +76,13 @@ def test_a_proportion_needs_a_condition():
 OF_TWO = ["--bounds", 18, 85, "--bounds", 0, 200_000]
 
 
-def test_a_covariance_is_of_two_columns_with_bounds_each():
+@pytest.mark.parametrize("name", ["covariance", "correlation"])
+def test_a_covariance_is_of_two_columns_with_bounds_each(name):
     bounds = {"age": (18, 85), "income": (0, 200_000)}
-    asked = document("plan", PEOPLE, "covariance", "age", "income", *OF_TWO, "--missing", "none", *LEVELS)[
-        "query"
-    ]
-    assert asked == accord.covariance("age", "income", bounds=bounds, missing="none").describe()
-    text = run("release", PEOPLE, "covariance", "age", "income", *OF_TWO, *LEVELS).stdout
-    assert "covariance of age and income by" in text and "95 % interval" in text
+    asked = document("plan", PEOPLE, name, "age", "income", *OF_TWO, "--missing", "none", *LEVELS)["query"]
+    assert asked == getattr(accord, name)("age", "income", bounds=bounds, missing="none").describe()
+    text = run("release", PEOPLE, name, "age", "income", *OF_TWO, *LEVELS).stdout
+    assert f"{name} of age and income by" in text and "95 % interval" in text
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ own file, this list and the package's own `__init__`.
 """
 
 from accord.statistics.algorithm import Algorithm
+from accord.statistics.correlation import CORRELATION, Correlation, correlation
 from accord.statistics.count import COUNT, Count, count
 from accord.statistics.covariance import COVARIANCE, Covariance, covariance
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf
@@ -33,6 +34,7 @@ ALL: tuple[Statistic, ...] = (
     VARIANCE,
     STD,
     COVARIANCE,
+    CORRELATION,
     HISTOGRAM,
     MEDIAN,
     QUANTILE,
@@ -51,6 +53,7 @@ __all__ = [
     "Category",
     "Codes",
     "Coefficients",
+    "Correlation",
     "Count",
     "Covariance",
     "Encoding",
@@ -78,6 +81,7 @@ __all__ = [
     "Target",
     "Variance",
     "Workload",
+    "correlation",
     "count",
     "covariance",
     "histogram",

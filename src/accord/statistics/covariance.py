@@ -137,7 +137,7 @@ class Covariance(Query):
 
 # ---- moments -----------------------------------------------------------------------------------------------
 
-_ROUNDING = 1 / Q
+ROUNDING = 1 / Q
 """How far a code may lie from x: half a step of a row, and half a step of the mean of a person's rows."""
 
 
@@ -221,6 +221,10 @@ class CovarianceTarget(Moments):
         box = self.box(released, spread, alpha, factor)
         if box is None:
             return self.possible(1)
+        return self.ends(box)
+
+    def ends(self, box: Box) -> Ends:
+        """The least and the largest answer for such moments."""
         low, high = box.covariance()
         return self._of(low), self._of(high)
 
@@ -231,7 +235,7 @@ class CovarianceTarget(Moments):
         noise = 4 * inverse
         half, product_half = (
             Spread(sampling, noise, spread.several, extra).half_width(alpha / 3, factor)
-            for extra in (_ROUNDING, 2 * _ROUNDING)
+            for extra in (ROUNDING, 2 * ROUNDING)
         )
         return Box(around(x, half), around(y, half), around(xy, product_half))
 
@@ -262,11 +266,10 @@ class PresentCovariance(CovarianceTarget):
         return 16 * 2 * self.query.largest**2
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
-        present = sum(released)
+        present, x, y, xy = from_corners(released)
         if present <= 0:  # hardly anyone is there
             return self.middle(people)
-        both, only_x, only_y, neither = (part / present for part in released)
-        return self._of(float(4 * (both * neither - only_x * only_y)))
+        return self._of(float(xy / present - x * y / present**2))
 
     def error_factor(self, released: Sequence[Fraction]) -> float | None:
         return factor_for(float(sum(released) / self.sensitivity))
@@ -279,7 +282,7 @@ class PresentCovariance(CovarianceTarget):
         if present <= noise:
             return None
         d = Spread(sampling).half_width(alpha / 6, factor)
-        half, product_half = d + _ROUNDING, d + 2 * _ROUNDING
+        half, product_half = d + ROUNDING, d + 2 * ROUNDING
         people = present - noise, present + noise
         return Box(
             ratio(x, noise, people, half),
@@ -288,12 +291,15 @@ class PresentCovariance(CovarianceTarget):
         )
 
 
+N = TypeVar("N", float, Fraction)
+
+
 def corners(x: int, y: int, xy: int, members: int) -> list[int]:
     """Σ(Q ± X)(Q ± Y), from Σ QX, Σ QY, Σ XY and the number of people: of (+, +), (+, −), (−, +), (−, −)."""
     return [Q * Q * members + s * x + t * y + s * t * xy for s, t in product((1, -1), repeat=2)]
 
 
-def from_corners(parts: Sequence[float]) -> tuple[float, float, float, float]:
+def from_corners(parts: Sequence[N]) -> tuple[N, N, N, N]:
     """Σ1, Σx, Σy and Σxy, from the sums of `corners` over 4Q²."""
     both, only_x, only_y, neither = parts
     return (

@@ -94,6 +94,7 @@ QUESTIONS: dict[str, Callable[..., Query]] = {
     "max": lambda s, **of: accord.max("x", s.bounds, step=s.step, **of),
     "regression": lambda s, **of: accord.regression("x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **of),
     "covariance": lambda s, **of: accord.covariance("x", "z", bounds={"x": s.bounds, "z": s.bounds}, **of),
+    "correlation": lambda s, **of: accord.correlation("x", "z", bounds={"x": s.bounds, "z": s.bounds}, **of),
     "regression on a category": lambda s, **of: accord.regression(
         "x", ["g"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3]}, **of
     ),
@@ -121,6 +122,9 @@ _RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
         "x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
     ),
     "covariance with all values": lambda s, **of: accord.covariance(
+        "x", "z", bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
+    ),
+    "correlation with all values": lambda s, **of: accord.correlation(
         "x", "z", bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
     ),
     "sum below zero": lambda s, **of: accord.sum("x", (s.bounds[0], s.bounds[0] / 2), step=s.step / 2, **of),
@@ -199,7 +203,7 @@ def possible_people(statistic: Statistic) -> list[Person]:
         values = [(-1, -1), (2, 2), (-1, 2)]
         if statistic.name == "regression":
             values.append((2, nan))
-    elif statistic.base == "covariance":
+    elif statistic.base in ("covariance", "correlation"):
         values = [(-1, -1), (2, 2), (-1, 2), (1, nan)]
     elif statistic.base in ("count", "rows"):
         values = [(-1, 0)]

@@ -378,14 +378,18 @@ def moments(question: Question, rows: Sequence[Row], whose: str | None) -> list[
 
 
 def _of_two(question: Question, rows: Sequence[Row], has_id: bool, partly: bool) -> list[int]:
-    """Of a covariance: both columns and their product; of some people, what they add to each corner."""
+    """Of a covariance: both columns and their product; of some people, what they add to each corner.
+
+    Of a correlation, both squares as well.
+    """
     names = question["column"], question["other"]
     if excludes(question) and any(all(number(row[name]) is None for row in rows) for name in names):
         return []
     x, y = (_code(name, question, rows, has_id) for name in names)
-    if not partly:
-        return [Q * x, Q * y, x * y]
-    return [(Q + x) * (Q + y), (Q + x) * (Q - y), (Q - x) * (Q + y), (Q - x) * (Q - y)]
+    at_corners = [(Q + x) * (Q + y), (Q + x) * (Q - y), (Q - x) * (Q + y), (Q - x) * (Q - y)]
+    if question["statistic"] == "covariance":
+        return at_corners if partly else [Q * x, Q * y, x * y]
+    return [*at_corners, 2 * x * x, 2 * y * y] if partly else [2 * Q * x, 2 * Q * y, 2 * x * y, x * x, y * y]
 
 
 def _code(column: str, question: Question, rows: Sequence[Row], has_id: bool) -> int:
@@ -436,7 +440,7 @@ def _added(
         return []
     if statistic == "regression":
         return [*enumerate(moments(question, rows, name))]
-    if statistic == "covariance":
+    if statistic in ("covariance", "correlation"):
         return [*enumerate(_of_two(question, rows, name is not None, partly or neighbors == "add-remove"))]
     if statistic == "histogram":
         return [(k, 1) for k in bins(question, rows, name)]

@@ -44,6 +44,7 @@ _STATISTICS: dict[str, dict[str, Any]] = {
     "quantile": {**_X, "p": [0.25, 0.75], "missing": 3},
     "max": {**_X, "missing": "none"},
     "covariance": {"column": "x", "other": "m", "bounds": {"x": (0, 100), "m": (0, 5)}},
+    "correlation": {"column": "m", "other": "z", "bounds": {"z": (0, 100), "m": (0, 5)}},
     "regression": {
         "target": "x",
         "features": ["c", "z", "m"],
