@@ -341,7 +341,9 @@ def ends(can):
 def is_tight(statistic, part, plan):
     """One group, where nobody can do more than come or go, is charged for both; nobody in a group has no row there."""
     alone = plan.private_groups == 1 and plan.times == 2
-    return not (alone and (statistic in ("count", "rows") or statistic.startswith("regression")))
+    return not (
+        alone and (statistic in ("count", "rows") or statistic.startswith(("regression", "correlation")))
+    )
 
 
 def is_mean_only(plan):
