@@ -351,6 +351,7 @@ THINNED = {
         "test_rows_are_kept_by_what_people_have_left_and_never_of_those_who_have_nothing": 1,
     },
     "unit/test_sklearn.py": {"test_scikit_learns_own_checks": 2},
+    "unit/test_spread.py": {"*": 2, "test_a_workload_has_them_all": 1},
     "unit/test_without_data.py": {"test_they_can_be_drawn": 2},
 }
 """{file: {test: every so many-th case}}."""
