@@ -69,6 +69,16 @@ QUERIES = {
     "count of true": accord.count(where="b <> FALSE"),
     "count of numbers": accord.count(where="i > 9007199254740992 OR n = 0.125 OR f <= 0.1 OR v IN (0, 2.5)"),
     "count by": accord.count(where="v > 0", by="i", keys=[1, 2, 3]),
+    "proportion": accord.proportion("v >= 2.5 AND NOT r = 'it''s' OR n = 0.125"),
+    "proportion, none missing": accord.proportion("NOT v >= 2.5", missing="none"),
+    "proportion of missing": accord.proportion("v IS NULL OR n IS NULL"),
+    "proportion by": accord.proportion("t >= '2020-01-01 12:00:00' OR b", by="i", keys=[1, 2, 3]),
+    "covariance": accord.covariance("v", "n", bounds={"v": (-1, 3), "n": (0, 1)}),
+    "correlation": accord.correlation("n", "v", bounds={"v": (-1, 3), "n": (0, 1)}),
+    "covariance where": accord.covariance(
+        "i", "b", bounds={"i": (0, 2**53), "b": (0, 1)}, missing="none", where="v > 0"
+    ),
+    "covariance by": accord.covariance("v", "i", bounds={"v": (-1, 3), "i": (0, 9)}, by="r", keys=REGIONS),
     "edges": accord.histogram("v", edges=[-1, 0, 2.5, 32]),
     "edges, missing apart": accord.histogram("v", edges=[-64, 0, 64], missing="unknown"),
     "edges of decimals": accord.histogram("n", edges=[-1, 0.125, 1]),

@@ -132,6 +132,9 @@ QUERIES = {
     "sum": lambda **of: accord.sum(NASTY, bounds=(-1, 3), step=0.5, **of),
     "large": lambda **of: accord.sum("big", bounds=(0, 2**40), step=1, missing=5, **of),
     "count": lambda **of: accord.count(**of),
+    "proportion": lambda **of: accord.proportion(WHERE, **of),
+    "correlation": lambda **of: accord.correlation("f", NASTY, bounds={NASTY: (-1, 3), "f": (0, 2)}, **of),
+    "covariance": lambda **of: accord.covariance(NASTY, "f", bounds={NASTY: (-1, 3), "f": (0, 2)}, **of),
     "edges": lambda **of: accord.histogram(NASTY, edges=[-1, 0, 2.5, 32], missing="unknown", **of),
     "categories": lambda **of: accord.histogram(DOTTED, categories=KEYS, **of),
     "numbers as categories": lambda **of: accord.histogram(NASTY, categories=[0, 2.5], missing="other", **of),
@@ -193,7 +196,7 @@ def asked(part, user):
     return queries
 
 
-FEW = ("mean", "large", "edges", "categories", "quantiles", "regression", "rows")
+FEW = ("mean", "large", "proportion", "covariance", "edges", "categories", "quantiles", "regression", "rows")
 # Spark takes its time for each question: all of them in two ways, a few in the others
 TURNS = [
     ("rows", "everyone", True), ("people", "everyone", False), ("rows", "where", False), ("people", "by", True), ("tiers", "by", False),

@@ -53,7 +53,7 @@ def refusal(table, where):
 
 def test_other_columns_by_themselves_are_refused_with_the_next_step(people, tmp_path):
     assert refusal(people, "age") == (
-        "where= has 'age' alone, which is a condition only of a column of true and false. "
+        "the condition has 'age' alone, which is a condition only of a column of true and false. "
         "It holds numbers: compare it with a number, such as 30."
     )
     assert "It holds text: compare it with a text in quotes, such as 'north'." in refusal(
@@ -63,7 +63,7 @@ def test_other_columns_by_themselves_are_refused_with_the_next_step(people, tmp_
     path.write_text("active,e\ntrue,1\nfalse,1\n")
     text = refusal(accord.table(str(path), epsilon="e"), "active")
     assert text == (
-        "where= has 'active' alone, and nothing tells of which kind that column is. "
+        "the condition has 'active' alone, and nothing tells of which kind that column is. "
         "Write active = TRUE, or compare it with a number or a text in quotes."
     )
 

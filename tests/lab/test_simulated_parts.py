@@ -25,6 +25,7 @@ ASKED = {
     "sum": lambda **of: accord.sum("x", **GRID, **of),
     "variance": lambda **of: accord.variance("x", **GRID, **of),
     "std": lambda **of: accord.std("x", **GRID, **of),
+    "proportion": lambda **of: accord.proportion("x > 0.6", **of),
     "histogram": lambda **of: accord.histogram("x", edges=[0, 0.25, 0.5, 1], **of),
     "median": lambda **of: accord.median("x", **GRID, **of),
     "quantiles": lambda **of: accord.quantile("x", [0.2, 0.7], **GRID, **of),

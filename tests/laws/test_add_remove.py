@@ -42,6 +42,7 @@ NUMBERS = {
     "sum": accord.sum("x", bounds=(-1, 2), step=1, missing="none"),
     "sum above zero": accord.sum("x", bounds=(2, 4), step=0.5, missing="none"),
     "sum below zero": accord.sum("x", bounds=(-4, -2), step=1, missing="none"),
+    "proportion": accord.proportion("x > 0", missing="none"),
     "variance": accord.variance("x", bounds=(0, 3), step=1, missing="none"),
     "standard deviation": accord.std("x", bounds=(-1, 1), step=1, missing="none"),
     "count": accord.count(where="x > 0"),
@@ -400,6 +401,8 @@ def test_without_noise_it_is_the_plain_statistic_of_who_is_there(query):
             assert value == pytest.approx(
                 points.mean() if plan.query.statistic == "mean" else points.sum(), rel=1e-12
             )
+        case "proportion":
+            assert value == pytest.approx(x.mean(), rel=1e-12)
         case "variance" | "std":
             spread = float(plan.query.step) * np.std(x)
             assert value == pytest.approx(

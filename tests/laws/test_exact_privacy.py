@@ -26,6 +26,7 @@ SPECS = {
     "public among them": accord.Spec.from_groups({0.1: 1, 1.0: 1, float("inf"): 1}),
 }
 SQUARES = {
+    "proportion": accord.proportion("x > 0", missing="none"),
     "variance": accord.variance("x", bounds=(0, 3), step=1, missing="none"),
     "standard deviation": accord.std("x", bounds=(-1, 1), step=1, missing="none"),
 }

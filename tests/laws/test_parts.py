@@ -46,7 +46,14 @@ ADDED = {
     "sum": lambda **of: accord.sum("x", bounds=(-1, 2), step=1, **of),
     "sum above zero": lambda **of: accord.sum("x", bounds=(1, 2), step=0.5, missing=2, **of),
     "sum below zero": lambda **of: accord.sum("x", bounds=(-3, -1), step=1, **of),
+    "proportion": lambda **of: accord.proportion("x > 0", **of),
+    "proportion, none missing": lambda **of: accord.proportion("x > 0", missing="none", **of),
     "variance": lambda **of: accord.variance("x", **GRID, **of),
+    "covariance": lambda **of: accord.covariance("x", "z", bounds={"x": (0, 2), "z": (0, 2)}, **of),
+    "covariance, none missing": lambda **of: accord.covariance(
+        "x", "z", bounds={"x": (0, 2), "z": (0, 2)}, missing="none", **of
+    ),
+    "correlation": lambda **of: accord.correlation("x", "z", bounds={"x": (0, 2), "z": (0, 2)}, **of),
     "rows": lambda **of: accord.rows(max=2, **of),
     "count": lambda **of: accord.count(**of),
     "histogram of two cells": lambda **of: accord.histogram("x", edges=[0, 1, 2], **of),
@@ -68,6 +75,8 @@ CHOSEN = {
     "max": lambda **of: accord.max("x", **GRID, **of),
 }
 STATISTICS = ADDED | CHOSEN
+OF_SEVERAL = ("regression", "covariance", "correlation")
+"""What is about x and z."""
 PARTS = {
     "values": {},
     "where": {"where": "m > 0"},
@@ -86,7 +95,10 @@ SPECS = {
 NEIGHBORS = ("replace", "add-remove")
 MEMBERS = ("values", "where")
 """Of some people, while everyone stays: of whoever has a value, also with a condition."""
-COUNTED = ("count", "rows", "mean, none missing", "sum above zero")
+COUNTED = (
+    *("count", "rows", "mean, none missing", "proportion, none missing", "covariance, none missing"),
+    "sum above zero",
+)
 """In which everyone counts, whether they have a value or not."""
 NO_PART = [("count", "where"), *((s, "values") for s in COUNTED)]
 CASES = [(s, p) for s in STATISTICS for p in PARTS if (s, p) not in NO_PART]
@@ -103,10 +115,10 @@ def close():
 # ---- what a person can add -----------------------------------------------------------------------------------------
 
 
-def kinds(regression, of):
+def kinds(of_several, of):
     """Every row that somebody can have."""
-    xs = [0.0, 1.0, 2.0, *([] if regression else [nan, 1e300, -1e300, inf])]
-    zs = [0.0, 1.0, 2.0, nan] if regression else [0.0]
+    xs = [0.0, 1.0, 2.0, *([] if of_several else [nan, 1e300, -1e300, inf])]
+    zs = [0.0, 1.0, 2.0, nan] if of_several else [0.0]
     several = isinstance(of.get("by"), list)
     gs = [*map(float, of["keys"]["g"] if several else of["keys"]), 9.0, nan] if "keys" in of else [1.0]
     ms = [1.0, 0.0, nan] if "where" in of or several else [1.0]
@@ -132,7 +144,7 @@ def contributions(statistic, part, neighbors, by_cell=False):
     for user in (False, True):
         if not user and statistic == "rows":
             continue
-        table, people = everyone(statistic.startswith("regression"), part, user)
+        table, people = everyone(statistic.startswith(OF_SEVERAL), part, user)
         by_group = [added(s, people) for s in table.reader.summaries(query, None, by_cell)]
         for person in zip(*by_group, strict=True):
             people_seen[person] = None
@@ -140,9 +152,9 @@ def contributions(statistic, part, neighbors, by_cell=False):
 
 
 @cache
-def everyone(regression, part, user):
+def everyone(of_several, part, user):
     """A table with a person of every kind, each of a level of their own; with `user`, also of two rows."""
-    rows = kinds(regression, PARTS[part])
+    rows = kinds(of_several, PARTS[part])
     people = [[row] for row in rows]
     if user:
         people += [list(pair) for pair in combinations_with_replacement(rows[:: max(1, len(rows) // 25)], 2)]
@@ -331,7 +343,9 @@ def ends(can):
 def is_tight(statistic, part, plan):
     """One group, where nobody can do more than come or go, is charged for both; nobody in a group has no row there."""
     alone = plan.private_groups == 1 and plan.times == 2
-    return not (alone and (statistic in ("count", "rows") or statistic.startswith("regression")))
+    return not (
+        alone and (statistic in ("count", "rows") or statistic.startswith(("regression", "correlation")))
+    )
 
 
 def is_mean_only(plan):
@@ -368,7 +382,7 @@ def test_the_loss_is_exactly_the_charge(statistic, part, neighbors):
         assert [is_mean_only(plan) for plan in plans] == [True, False]
     summed, stays = statistic.split()[0].strip(","), neighbors == "replace" and part in MEMBERS
     everywhere = stays and part == "values" and summed == "histogram"  # who has no value is in no cell
-    assert ("mix" in tried) == (everywhere or (stays and summed in ("mean", "sum", "rows")))
+    assert ("mix" in tried) == (everywhere or (stays and summed in ("mean", "proportion", "sum", "rows")))
     assert ("stretch" in tried) == (stays and summed in ("sum", "rows"))
 
 
@@ -381,7 +395,9 @@ def test_a_mean_with_a_condition_releases_two_sums_of_members():
     assert sums == {(0, 0), (-2, 2), (0, 2), (2, 2)}
 
 
-@pytest.mark.parametrize("statistic", ["mean", "sum", "count", "histogram of three cells", "regression"])
+@pytest.mark.parametrize(
+    "statistic", ["mean", "sum", "count", "histogram of three cells", "regression", "covariance"]
+)
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_less_noise_is_found_out(statistic, neighbors):
     class Less(Outcomes):
@@ -401,7 +417,7 @@ def test_less_noise_is_found_out(statistic, neighbors):
     )
 
 
-@pytest.mark.parametrize("statistic", ["mean", "count", "histogram of two cells", "regression"])
+@pytest.mark.parametrize("statistic", ["mean", "count", "histogram of two cells", "regression", "covariance"])
 def test_groups_under_replace_at_the_whole_charge_are_found_out(statistic):
     """Somebody who moves from one group to another counts twice."""
     plan = planned(*SPECS["two levels"], statistic, "by 2", "replace", "minimum")
@@ -565,7 +581,13 @@ def test_several_groups_at_the_whole_charge_are_found_out(statistic):
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize(
     ("statistic", "part"),
-    [c for c in CASES if c[0] not in ("min", "max", "mean on a fine grid") and c[1] != "by 1"],
+    [
+        c
+        for c in CASES
+        if c[0] not in ("min", "max", "mean on a fine grid")
+        and c[1] != "by 1"
+        and not c[0].startswith(("covariance", "correlation"))
+    ],
 )
 def test_sampling_loses_no_more(statistic, part, neighbors):
     """Against not being kept, a person who is kept loses at most s; which chance makes that their charge follows from the proof of mechanisms/sample.py."""
@@ -658,9 +680,7 @@ def test_the_engine_adds_people_up(user, neighbors):
         if statistic == "rows" and not user:
             continue
         query = answered(statistic, part, neighbors)
-        for by_cell in (
-            [False] if statistic in CHOSEN or statistic.startswith("regression") else [False, True]
-        ):
+        for by_cell in [False] if statistic in CHOSEN or statistic.startswith(OF_SEVERAL) else [False, True]:
             mine = [added(s, 3) for s in alone.reader.summaries(query, None, by_cell)]
             for one, summary in zip(mine, together.reader.summaries(query, None, by_cell), strict=True):
                 expected = [{}, {}]

@@ -41,6 +41,10 @@ QUESTIONS = [
       for missing in ("exclude", 1, 7)),
     *({"statistic": "regression", "target": "x", "features": ["c", "z"], "bounds": {"x": (-1, 3), "z": (0, 3)},
        "categories": {"c": [2, 1, 3]}, "missing": missing} for missing in ("exclude", "none")),
+    *({"statistic": "proportion", "condition": "x > 0 OR NOT c = 2", "missing": missing}
+      for missing in ("exclude", "none")),
+    *({"statistic": name, "column": "x", "other": "z", "bounds": {"x": (-1, 3), "z": (0, 3)}, "missing": missing}
+      for name in ("covariance", "correlation") for missing in ("exclude", "none")),
     {"statistic": "count"},
     {"statistic": "rows", "max": 2},
 ]  # fmt: skip

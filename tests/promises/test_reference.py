@@ -153,6 +153,18 @@ OTHERS = {
     ),
     "count of days": asked("count", where="d > '2020-01-30' OR t < '1970-01-01'"),
     "count of moments": asked("count", where="NOT t = '2020-01-01 00:00:00.5' AND t IS NOT NULL"),
+    "proportion": asked("proportion", condition="x >= 0.5 AND NOT c = 'u' OR n = 0.125"),
+    "proportion, none missing": asked("proportion", condition="NOT x >= 0.5 OR b = TRUE", missing="none"),
+    "proportion of missing": asked("proportion", condition="x IS NULL OR n IS NOT NULL AND NOT i IS NULL"),
+    "std": asked("std", **X),
+    "covariance": asked("covariance", column="x", other="i", bounds={"x": (0, 100), "i": (-2, 4)}),
+    "correlation": asked("correlation", column="i", other="x", bounds={"x": (0, 100), "i": (-2, 4)}),
+    "correlation, none missing": asked(
+        "correlation", column="x", other="n", bounds={"x": (0, 100), "n": (-1, 1)}, missing="none"
+    ),
+    "covariance, none missing": asked(
+        "covariance", column="n", other="x", bounds={"x": (0.5, 99.5), "n": (-1, 1)}, missing="none"
+    ),
     "median of days": asked("median", column="d", bounds=(date(2020, 1, 1), date(2020, 3, 1))),
     "days of moments": asked("min", column="t", bounds=(date(2019, 1, 1), DAYS[3]), missing="exclude"),
     "quantile of moments": asked(
@@ -186,6 +198,16 @@ UP_TO_TWO = {
     "mean of some": asked("mean", **X, missing="exclude", by="c", keys=["u", "it's", "v"], at_most=2),
     "count": asked("count", where="x IS NOT NULL", by="i", keys=[0, 1, 2, 3], at_most=3),
     "variance": asked("variance", **X, by="b", keys=[True, False], at_most=2),
+    "covariance": asked(
+        "covariance",
+        column="x",
+        other="i",
+        bounds={"x": (0, 100), "i": (-2, 4)},
+        by="g",
+        keys=[3, 1, 2],
+        at_most=2,
+    ),
+    "proportion": asked("proportion", condition="x > 1 OR i = 0", by="g", keys=[3, 1, 2], at_most=2),
     "quantile": asked("quantile", p=0.25, **AROUND, by="c", keys=["u", "it's", "v"], at_most=2),
     "rows": asked("rows", max=2, by="g", keys=[3, 1, 2], at_most=2),
     "sum by two columns": asked(

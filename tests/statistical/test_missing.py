@@ -20,9 +20,10 @@ ASKED = {
     "mean": (accord.mean("x", (0, 100)), np.mean),
     "sum": (accord.sum("x", (0, 100)), np.sum),
     "variance": (accord.variance("x", (0, 100)), np.var),
+    "proportion": (accord.proportion("x >= 50"), lambda x: np.mean(x >= 50)),
 }
 CASES = [("mean", m) for m in ("affine", "mix", "sample", "minimum")]
-CASES += [("sum", "affine"), ("variance", "affine"), ("variance", "sample")]
+CASES += [("sum", "affine"), ("variance", "affine"), ("variance", "sample"), ("proportion", "affine")]
 
 
 def drawn(rng, population, missing):
@@ -45,7 +46,7 @@ def test_intervals_hold(statistic, mechanism, population, missing):
         widths.append(high - low)
     assert held >= FEWEST
     if missing == 0.99 and statistic != "sum":  # next to nothing is known, and that is what is said
-        assert np.median(widths) > 0.5 * (100 if statistic == "mean" else 50**2)
+        assert np.median(widths) > 0.5 * {"mean": 100, "proportion": 1, "variance": 50**2}[statistic]
 
 
 @pytest.mark.parametrize("mechanism", ["affine", "mix", "sample"])

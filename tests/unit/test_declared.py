@@ -52,6 +52,24 @@ SHORT = {
         lambda: accord.mean("cost", missing="exclude"),
         lambda: accord.mean("cost", (0, 1000)),
     ),
+    "covariance": (
+        lambda: accord.covariance("stay", "cost"),
+        lambda: accord.covariance("stay", "cost", bounds={"stay": (0, 60), "cost": (0, 1000)}),
+    ),
+    "correlation": (
+        lambda: accord.correlation("cost", "stay"),
+        lambda: accord.correlation("cost", "stay", bounds={"stay": (0, 60), "cost": (0, 1000)}),
+    ),
+    "covariance with one's own bounds": (
+        lambda: accord.covariance("stay", "cost", bounds={"cost": (0, 9)}, by="ward"),
+        lambda: accord.covariance(
+            "stay", "cost", bounds={"stay": (0, 60), "cost": (0, 9)}, by="ward", keys=["a", "b"]
+        ),
+    ),
+    "proportion": (
+        lambda: accord.proportion("stay > 5", by="ward"),
+        lambda: accord.proportion("stay > 5", by="ward", keys=["a", "b"]),
+    ),
     "groups": (lambda: accord.count(by="ward"), lambda: accord.count(by="ward", keys=["a", "b"])),
     "groups of bounds": (
         lambda: accord.mean("stay", by="ward"),
@@ -102,7 +120,7 @@ def test_without_a_description_it_is_refused_before_anything_is_read(name):
     people = accord.table(DATA, epsilon="level")
     for ask in (people.plan, people.release, people.check, lambda q: accord.plan(accord.Spec.of([1]), q)):
         with pytest.raises(
-            QueryError, match=r"needs bounds=|needs keys=|takes edges=|has n(o|either) bounds"
+            QueryError, match=r"needs bounds(=| of)|needs keys=|takes edges=|has n(o|either) bounds"
         ):
             ask(SHORT[name][0]())
     assert not people.known

@@ -32,6 +32,7 @@ ASKED = {
     "sum": lambda **of: accord.sum("x", **GRID, **of),
     "variance": lambda **of: accord.variance("x", **GRID, **of),
     "std": lambda **of: accord.std("x", **GRID, **of),
+    "proportion": lambda **of: accord.proportion("x >= 5 AND x < 9", **of),
     "min": lambda **of: accord.min("x", **GRID, **of),
     "max": lambda **of: accord.max("x", **GRID, **of),
     "histogram": lambda **of: accord.histogram("x", edges=[2, 5, 7, 10], **of),
@@ -81,6 +82,9 @@ def in_python(statistic, word, group=None):
     values = [x if np.isfinite(x) else counts_as for x, g in zip(X, G, strict=True) if group in (None, g)]
     present = [min(10.0, max(2.0, x)) for x in values if x is not None]
     match statistic:
+        case "proportion":  # a stray missing value counts as not meeting it
+            own = [x for x, g in zip(X, G, strict=True) if group in (None, g)]
+            return np.mean([5 <= x < 9 for x in own if word == "none" or np.isfinite(x)])
         case "mean":
             return np.mean(present)
         case "sum":
@@ -103,13 +107,14 @@ def in_python(statistic, word, group=None):
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("word", WORDS)
-@pytest.mark.parametrize("statistic", ["mean", "sum", "variance", "std", "histogram"])
+@pytest.mark.parametrize("statistic", ["mean", "sum", "variance", "std", "proportion", "histogram"])
 def test_without_noise_it_is_what_python_makes_of_those_who_have_a_value(
     statistic, word, part, neighbors, rows
 ):
-    if (neighbors == "add-remove" and part.startswith("public")) or (statistic, word) == (
-        "histogram",
-        "number",
+    if (neighbors == "add-remove" and part.startswith("public")) or (statistic, word) in (
+        ("histogram", "number"),
+        ("proportion", "number"),
+        ("proportion", "middle"),
     ):
         return
     value = without_noise(people(neighbors, rows), ASKED[statistic](**WORDS[word], **PARTS[part]))

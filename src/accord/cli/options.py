@@ -121,8 +121,9 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--bounds",
             nargs=2,
+            multiple=True,
             metavar="LO HI",
-            help="Public bounds of the column: numbers, or dates for ranks.",
+            help="Public bounds of the column: numbers, or dates for ranks. Of two columns, once for each.",
         ),
         level_options,
         click.option(

@@ -16,12 +16,14 @@ from accord.cli.group import DESCRIBED
 from accord.cli.options import OF_TABLES, OWN_OPTIONS
 from accord.engines.engine import Columns
 from accord.errors import SpecError
-from accord.statistics import ALL
+from accord.statistics import ALL, Statistic
 
-_SPELLED = {"column": "COLUMN", "per_person": "--per-person"}
+_SPELLED = {"column": "COLUMN", "other": "OTHER", "per_person": "--per-person"}
 """What is not written as --name."""
 _NEEDED = {
     "column": "{0} needs a COLUMN: … {0} COLUMN …",
+    "other": "{0} needs two columns: … {0} COLUMN OTHER …",
+    "condition": "{0} needs a CONDITION: … {0} 'age >= 65' …",
     "bounds": "{} needs --bounds LO HI, from public knowledge, never from the data.",
     "on": "{} needs --on with its features, such as --on 'age=18..100,sex=f|m'.",
     "p": "{} needs --p, such as --p 0.9 or --p 0.1,0.5,0.9.",
@@ -29,10 +31,12 @@ _NEEDED = {
 }
 """What a statistic that takes an option cannot do without, and what is said then."""
 _SHARED = (
-    *("column", "edges", "categories", "bounds", "std", "step", "missing", "p", "interval", "on"),
+    *("column", "other", "edges", "categories", "bounds", "std", "step", "missing", "p", "interval", "on"),
     "per_person",
 )
 """What several statistics take, or what takes more to read than its own text."""
+_PLACES = ("condition", "column", "other")
+"""What has no name, and follows the statistic."""
 _TRUTHS = {"true": True, "false": False}
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTIONS = (*_SHARED, *(option.name for option in OWN_OPTIONS))
@@ -58,32 +62,43 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
     """
     statistic = next(s for s in ALL if s.name == options["statistic"])
     named, by = options["column"], options["by"]
-    takes_several = "columns" in statistic.options
-    texts = {name: options[name] for name in _OPTIONS if name != "column"}
-    texts["column"] = None if takes_several else next(iter(named), None)
+    texts = {name: options[name] for name in _OPTIONS if name not in _PLACES}
+    texts |= _named(statistic, named)
+    texts["bounds"] = _bounds(statistic, options["bounds"])
     for name, text in texts.items():
         if text is not None and name not in statistic.options:
             raise click.UsageError(f"{_SPELLED.get(name, f'--{name}')} has no meaning for {statistic.name}.")
     for name, needed in _NEEDED.items():
         is_needed = name in statistic.options and not (is_described and name == "bounds")
-        if is_needed and texts[name] is None:
+        if is_needed and texts.get(name) is None:
             raise click.UsageError(needed.format(statistic.name))
-    if takes_several:
+    if "columns" in statistic.options:
         if by:
             raise click.UsageError(f"{statistic.name} is by the COLUMNs that it names. Leave --by out.")
         return statistic.ask(*named, **_part(columns, named, options))
-    if len(named) > 1:
-        raise click.UsageError(f"{statistic.name} takes one COLUMN, and {len(named)} are named.")
     part = {"by": (by[0] if len(by) == 1 else by) or None, **_part(columns, by, options)}
     if "on" in statistic.options:
         return _regression(columns, texts, part, is_described)
+    if texts["bounds"] is not None and "other" in statistic.options:
+        texts["bounds"] = dict(zip(named, texts["bounds"], strict=True))
     is_numeric = "bounds" in statistic.options
     arguments = {
-        name: _argument(columns, texts["column"], name, texts[name], is_numeric)
+        name: _argument(columns, texts.get("column") or "", name, texts[name], is_numeric)
         for name in statistic.options
         if texts[name] is not None
     }
     return statistic.ask(**arguments, **part)
+
+
+def _named(statistic: Statistic, named: tuple[str, ...]) -> dict[str, str | None]:
+    """What stands after the statistic: a condition, or one column, or two."""
+    if "columns" in statistic.options:
+        return {}
+    places = [name for name in _PLACES if name in statistic.options] or ["column"]
+    if len(named) > len(places):
+        words = " and ".join(_SPELLED.get(name, name.upper()) for name in places)
+        raise click.UsageError(f"{statistic.name} takes one {words}, and {len(named)} are named.")
+    return dict(zip(places, (*named, *[None] * len(places)), strict=False))
 
 
 def _part(columns: Columns, by: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
@@ -116,9 +131,24 @@ def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
     return keys
 
 
+def _bounds(statistic: Statistic, given: tuple[Any, ...]) -> Any:
+    """The ends of --bounds, which a statistic of two columns has twice; None: there are none."""
+    if not given or "bounds" not in statistic.options:
+        return given or None
+    is_of_two = "other" in statistic.options
+    if len(given) != 1 + is_of_two:
+        times = "twice, for COLUMN and for OTHER" if is_of_two else "once"
+        raise click.UsageError(
+            f"{statistic.name} takes --bounds LO HI {times}; here it stands {len(given)} times."
+        )
+    return given if is_of_two else given[0]
+
+
 def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: bool) -> Any:
     """What an option says, as the statistic takes it."""
     match name:
+        case "bounds" if isinstance(text, dict):
+            return {name: tuple(as_number(end) for end in ends) for name, ends in text.items()}
         case "bounds":
             return tuple(as_number(end) for end in text)
         case "step":

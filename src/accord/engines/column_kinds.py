@@ -56,7 +56,7 @@ def _need_numbers(column: str, kind: Kind, statistic: str) -> None:
     hint = "Choose another column, or count with accord.histogram(…, categories=…)."
     if kind in ("date", "timestamp") and statistic == "histogram":
         hint = "Give edges that are dates, such as '2026-01-31'."
-    elif kind in ("date", "timestamp") and statistic not in ("mean", "sum"):
+    elif kind in ("date", "timestamp") and statistic in ("median", "quantile", "min", "max"):
         hint = f"Give bounds that are dates to ask for its {statistic}."
     holds = where_sql.PLURAL.get(kind, "neither numbers nor text")
     raise QueryError(f"column {column!r} holds {holds}; a {statistic} needs numbers. {hint}")

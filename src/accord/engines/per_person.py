@@ -1,7 +1,7 @@
 """One row a person, where people have many: what their rows come to, as whole numbers.
 
     Grid        "mean", "sum", "min" or "max" of their values, or how many "rows" they have: `Grid.per_person`
-    Indicator   whether any row meets the condition
+    Indicator   whether any row meets the condition; rows that do not decide it do not count
     OneOf       the cell of the "mean", "sum", "min" or "max" of their values; the most frequent of categories
     Codes       the mean of each column of numbers, the most frequent category of the others
 
@@ -223,7 +223,8 @@ def _aggregates(dialect: Dialect, encoding: Encoding, columns: Columns, no_part:
             return []
         case Indicator(condition) if condition is not None:
             meets = where_sql.render(dialect, condition, columns)
-            return [f"MAX(CASE {no_part}WHEN {meets} THEN 1 ELSE 0 END) AS {SUM.format(0)}"]
+            otherwise = "ELSE 0" if encoding.missing_cell == 0 else f"WHEN NOT {meets} THEN 0"
+            return [f"MAX(CASE {no_part}WHEN {meets} THEN 1 {otherwise} END) AS {SUM.format(0)}"]
         case OneOf() if encoding.edges:
             x = shapes.value(dialect, encoding, columns)
             steps = _steps(dialect, x, float(encoding.edges[0]), _edge_factor(encoding), no_part)
@@ -312,7 +313,7 @@ def cell(dialect: Dialect, encoding: Encoding, is_read: str) -> str:
         case Indicator(None):
             return "1"
         case Indicator():
-            return f"CASE WHEN {is_read} THEN {total} ELSE 0 END"
+            return f"CASE WHEN {is_read} THEN {total} ELSE {shapes.null_or(encoding.missing_cell)} END"
         case OneOf() if encoding.edges:
             low, factor, rows = float(encoding.edges[0]), _edge_factor(encoding), dialect.as_wide(counted)
             steps = (floor((float(edge) - low) * factor + 0.5) for edge in encoding.edges[1:-1])

@@ -180,7 +180,10 @@ def cell(dialect: Dialect, encoding: Encoding, columns: Columns, is_read: str) -
             return "1"
         case Indicator(condition) if condition is not None:
             meets = where_sql.render(dialect, condition, columns)
-            return f"CASE WHEN {meets} AND {is_read} THEN 1 ELSE 0 END"
+            if encoding.missing_cell == 0:
+                return f"CASE WHEN {meets} AND {is_read} THEN 1 ELSE 0 END"
+            arms = f"WHEN {meets} AND {is_read} THEN 1 WHEN NOT {meets} AND {is_read} THEN 0"
+            return f"CASE {arms} ELSE {null_or(encoding.missing_cell)} END"
         case OneOf() if encoding.edges:
             x = finite_value(dialect, encoding, columns)
             edges = enumerate(encoding.edges[1:-1])

@@ -48,11 +48,11 @@ def _is_true(dialect: Dialect, column: str, kind: Kind) -> str:
         return equal(dialect, column, kind, True)
     if kind == "untyped":
         raise QueryError(
-            f"where= has {column!r} alone, and nothing tells of which kind that column is. "
+            f"the condition has {column!r} alone, and nothing tells of which kind that column is. "
             f"Write {column} = TRUE, or compare it with a number or a text in quotes."
         )
     raise QueryError(
-        f"where= has {column!r} alone, which is a condition only of a column of true and false. "
+        f"the condition has {column!r} alone, which is a condition only of a column of true and false. "
         + (f"It holds {PLURAL[kind]}: compare it with {_EXAMPLE[kind]}." if kind in PLURAL else "Compare it.")
     )
 

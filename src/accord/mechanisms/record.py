@@ -171,6 +171,11 @@ class Method:
     """`answer` in floats, if it is linear: for a calibration, the people of each level and a target."""
 
 
+def _answers(method: Method, family: type[Target]) -> bool:
+    """Whether a method answers targets of this class."""
+    return issubclass(family, method.answers) and (family.has_cells or not method.needs_cells)
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """One way to decide who is charged how much. `name` is permanent: receipts and ledgers store it."""
@@ -189,15 +194,13 @@ class Mechanism:
         families: list[tuple[str, type[Any]]] = [("algorithm", AlgorithmTarget)]
         families += [(s.name, s.family) for s in statistics.ALL if not s.is_alias]
         return tuple(
-            name
-            for name, family in families
-            if any(issubclass(family, method.answers) for method in self.methods)
+            name for name, family in families if any(_answers(method, family) for method in self.methods)
         )
 
     def method(self, target: Target) -> Method:
         """How it answers this; refuses what it cannot."""
         for method in self.methods:
-            if isinstance(target, method.answers):
+            if _answers(method, type(target)):
                 if method.needs_size and target.tells_size:
                     raise Refused("would need the number of members, which is private")
                 if isinstance(target, Ranks) and target.in_values and not method.draws_brackets:

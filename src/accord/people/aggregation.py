@@ -116,7 +116,7 @@ class Aggregation:
     def sums(self) -> Aggregates:
         """The sum of everyone's integers, and of their squares where these are asked for."""
         grid = self.encoding if isinstance(self.encoding, Grid) else None
-        missing = grid.missing_cell if grid else 0
+        missing = self._missing_cell
         asked = self.engine.dialect, self.source, self.levels.expression, self._cell, missing
         if self.encoding == Indicator(None):  # everyone adds 1: their number is all there is
             columns = self.engine.fetch(shapes.levels(self.source, self.levels.expression, self.part))
@@ -175,8 +175,12 @@ class Aggregation:
 
     def _null_cell(self, cells: int) -> int:
         """What a NULL cell counts as; `cells`: in none."""
-        missing = self.encoding.missing_cell if isinstance(self.encoding, Grid) else None
-        return cells if missing is None else missing
+        return cells if self._missing_cell is None else self._missing_cell
+
+    @property
+    def _missing_cell(self) -> int | None:
+        """Where somebody is who has no cell; None: nowhere."""
+        return self.encoding.missing_cell if isinstance(self.encoding, Grid | Indicator) else None
 
     def _with_a_cell_for_all(self, null_cell: int) -> Aggregation:
         """Whoever is left out is at this cell: DuckDB groups numbers more than twice as fast as NULL."""

@@ -6,7 +6,9 @@ own file, this list and the package's own `__init__`.
 """
 
 from accord.statistics.algorithm import Algorithm
+from accord.statistics.correlation import CORRELATION, Correlation, correlation
 from accord.statistics.count import COUNT, Count, count
+from accord.statistics.covariance import COVARIANCE, Covariance, covariance
 from accord.statistics.crosstab import CROSSTAB, crosstab
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf
 from accord.statistics.extremes import MAX, MIN, Max, Min, max, min
@@ -15,6 +17,7 @@ from accord.statistics.groups import Grouped, Part, target_and_moves
 from accord.statistics.histogram import HISTOGRAM, Histogram, histogram
 from accord.statistics.mean import MEAN, Mean, mean
 from accord.statistics.missing import reporting_missing
+from accord.statistics.proportion import PROPORTION, Proportion, proportion
 from accord.statistics.quantile import MEDIAN, QUANTILE, Quantile, median, quantile
 from accord.statistics.query import Answer, Ends, Interval, Query
 from accord.statistics.regression import REGRESSION, Coefficients, Regression, regression
@@ -29,8 +32,11 @@ ALL: tuple[Statistic, ...] = (
     CROSSTAB,
     SUM,
     MEAN,
+    PROPORTION,
     VARIANCE,
     STD,
+    COVARIANCE,
+    CORRELATION,
     HISTOGRAM,
     MEDIAN,
     QUANTILE,
@@ -49,7 +55,9 @@ __all__ = [
     "Category",
     "Codes",
     "Coefficients",
+    "Correlation",
     "Count",
+    "Covariance",
     "Encoding",
     "Ends",
     "Grid",
@@ -64,6 +72,7 @@ __all__ = [
     "OnGrid",
     "OneOf",
     "Part",
+    "Proportion",
     "Quantile",
     "Query",
     "Regression",
@@ -74,13 +83,16 @@ __all__ = [
     "Target",
     "Variance",
     "Workload",
+    "correlation",
     "count",
+    "covariance",
     "crosstab",
     "histogram",
     "max",
     "mean",
     "median",
     "min",
+    "proportion",
     "quantile",
     "regression",
     "reporting_missing",

@@ -60,8 +60,8 @@ class Undescribed:
             return ask(**arguments | {"queries": queries})
         if arguments.get("by") is not None:
             arguments["keys"] = _keys(arguments["by"], arguments.get("keys"), columns)
-        if "features" in arguments:
-            return ask(**arguments | _of_features(arguments, columns))
+        if _several_columns(arguments):
+            return ask(**arguments | _of_several(arguments, columns))
         declared, leaves_bounds = _of(columns, arguments.get("column")), arguments.get("bounds") is None
         filled = _of_column(arguments, signature(ask).parameters, declared)
         query = ask(**arguments | filled)
@@ -75,9 +75,8 @@ class Undescribed:
         if "queries" in self._arguments:
             asked = (query for query in self._arguments["queries"] if isinstance(query, Undescribed))
             return tuple(name for query in asked for name in query.columns_named)
-        features = self._arguments.get("features", ())
-        by = self._arguments.get("by")
-        named = (*(self._arguments.get(name) for name in ("column", "target")), *_listed(by), *features)
+        by = _listed(self._arguments.get("by"))
+        named = (self._arguments.get("column"), *by, *_several_columns(self._arguments))
         return tuple(name for name in named if isinstance(name, str))
 
     def __getattr__(self, name: str) -> Any:
@@ -119,12 +118,13 @@ def _is_listed(values: Any) -> bool:
 def _leaves_out(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
     if _lacks_keys(arguments.get("by"), arguments.get("keys")):
         return True
-    if "features" in parameters:
+    if columns := _several_columns(arguments):
         given = [arguments.get(name) or {} for name in ("bounds", "categories")]
-        if not _is_listed(arguments["features"]) or not all(isinstance(each, Mapping) for each in given):
+        if not all(isinstance(each, Mapping) for each in given):
             return False  # which is refused
-        columns = (arguments["target"], *arguments["features"])
         return any(isinstance(name, str) and not any(name in each for each in given) for name in columns)
+    if "features" in parameters:
+        return False  # they are no list, which is refused
     if "edges" in parameters:
         return arguments.get("edges") is None and arguments.get("categories") is None
     return "bounds" in parameters and arguments.get("bounds") is None
@@ -175,10 +175,19 @@ def _of_column(
     return filled
 
 
-def _of_features(arguments: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
-    """The bounds and categories of a regression, with what is declared of the columns that have none."""
+def _several_columns(arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The columns of a question about several, of which each has bounds or categories; of others none."""
+    if "other" in arguments:
+        return arguments["column"], arguments["other"]
+    if _is_listed(arguments.get("features")):
+        return arguments["target"], *arguments["features"]
+    return ()
+
+
+def _of_several(arguments: Mapping[str, Any], columns: Columns) -> dict[str, Any]:
+    """The bounds and categories of several columns, with what is declared of those that have none."""
     bounds, categories = (dict(arguments.get(name) or {}) for name in ("bounds", "categories"))
-    for name in (arguments["target"], *arguments["features"]):
+    for name in _several_columns(arguments):
         declared = _of(columns, name)
         if not isinstance(name, str) or name in bounds or name in categories:
             continue
@@ -186,7 +195,7 @@ def _of_features(arguments: Mapping[str, Any], columns: Columns) -> dict[str, An
             bounds[name] = declared.bounds
         elif declared.keys is not None:
             categories[name] = declared.keys
-    return {"bounds": bounds, "categories": categories}
+    return {"bounds": bounds} | ({"categories": categories} if "features" in arguments else {})
 
 
 def _of_rows(filled: dict[str, Any], per_person: str, declared: Declared, label: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 There are four kinds. Engines, the simulation and the audit match on these, never on a statistic's class:
 
     Grid       the cell q in 0 … cells of a value on the grid low + q·step; sums of q, and of q² if asked for
-    Indicator  1 for whoever meets a condition, 0 for everyone else
+    Indicator  1 for whoever meets a condition, 0 for everyone else, or for whoever does not
     OneOf      in which of several declared cells a value lies: between edges, or one of categories
     Codes      several columns, each as integers in −Q … Q, for sums of their products
 
@@ -75,6 +75,8 @@ class Indicator:
     """Whether a person meets a condition; of several rows, whether any does. Without one, everyone does."""
 
     condition: grammar.Condition | None
+    missing_cell: int | None = 0
+    """Where somebody is whose values do not decide it; None: nowhere, and they are left out."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ class Codes:
     features: tuple[Numeric | Category, ...]
     excludes_missing: bool = False
     """Whether whoever lacks one of the columns is no point; else it is the middle, or the first category."""
+    asked: tuple[Product, ...] = ()
+    """The sums that are made; empty: all that a regression needs."""
 
     @property
     def width(self) -> int:
@@ -181,7 +185,7 @@ class Codes:
     @property
     def products(self) -> list[Product]:
         """The sums that are made, without the number of people."""
-        return _layout(self)[1]
+        return list(self.asked) or _layout(self)[1]
 
 
 @lru_cache(maxsize=64)

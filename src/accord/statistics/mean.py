@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from accord.errors import QueryError
 from accord.relation import Relation
@@ -43,6 +43,11 @@ class Mean(OnGrid):
         """The standard deviation that errors are predicted by: as declared, else the largest possible."""
         return self.width / 2 if self.std is None else self.std
 
+    @property
+    def rounding(self) -> float:
+        """How far a value may lie from its point of the grid."""
+        return 0.0 if "step" in self.declared else float(self.step / 2)
+
     def under(self, relation: Relation, about_members: bool = False) -> Additive:
         if about_members:
             return MembersMean(self, relation, True)
@@ -62,11 +67,30 @@ class Mean(OnGrid):
         return [bounds, spread, *others]
 
 
+class Averaged(Protocol):
+    """What a mean is asked of: numbers low + k·step for k = 0 … cells, between `low` and `high`."""
+
+    @property
+    def low(self) -> Fraction: ...
+    @property
+    def high(self) -> Fraction: ...
+    @property
+    def step(self) -> Fraction: ...
+    @property
+    def cells(self) -> int: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def sigma(self) -> float: ...
+    @property
+    def rounding(self) -> float: ...
+
+
 @dataclass(frozen=True)
 class MeanTarget(Additive):
     """Of everyone, whose number is public."""
 
-    query: Mean
+    query: Averaged
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -86,7 +110,7 @@ class MeanTarget(Additive):
 
     @property
     def rounding(self) -> float:
-        return 0.0 if "step" in self.query.declared else float(self.query.step / 2)
+        return self.query.rounding
 
     @property
     def midpoint_error(self) -> float:

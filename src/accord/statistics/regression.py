@@ -325,7 +325,7 @@ def regression(
             f"missing={missing!r} is not offered. Of a regression it is 'exclude' (whoever lacks a value is "
             "left out), 'none' (no value is missing), or 'middle' (of the bounds)."
         )
-    query = Regression(_numeric(name, bounds[name]), coded, missing)
+    query = Regression(read_numeric(name, bounds[name]), coded, missing)
     if query.codes > _MOST_COLUMNS:
         raise QueryError(
             f"the features become {query.codes} columns; "
@@ -343,11 +343,16 @@ def _feature(column: str, bounds: Mapping[str, Any], categories: Mapping[str, An
             "bounds={'age': (18, 100)} or categories={'region': ['north', 'south']}."
         )
     if column in bounds:
-        return _numeric(column, bounds[column])
+        return read_numeric(column, bounds[column])
     return Category(column, read_categories(categories[column], f"the feature {column!r}"))
 
 
-def _numeric(column: str, bounds: Any) -> Numeric:
+def read_numeric(column: str, bounds: Any) -> Numeric:
+    """A column of numbers with its public bounds.
+
+    Raises:
+        QueryError: bounds that are none, or reversed, or equal.
+    """
     try:
         low, high = bounds
     except (TypeError, ValueError):

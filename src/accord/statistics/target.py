@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Target(ABC):
     relation: Relation
     about_members: bool = False
     """Whether it is about the members of one private part, while everyone stays (replace with `where=`)."""
+    has_cells: ClassVar[bool] = True
+    """Whether people can be counted by what they add: not where columns are multiplied."""
 
     @property
     def outputs(self) -> int:
@@ -336,6 +338,24 @@ class Cells(Additive):
 
     def factor(self, people: int) -> float:
         return people
+
+
+@dataclass(frozen=True)
+class Moments(Additive):
+    """Sums of products of coded columns (`Codes`), of people who are at no cells."""
+
+    has_cells: ClassVar[bool] = False
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        return ()
+
+    @property
+    @abstractmethod
+    def released(self) -> int: ...
+
+    @abstractmethod
+    def sums(self, columns: Sequence[int], everyone: int) -> list[int]: ...
 
 
 # ---- points of a grid, and products ------------------------------------------------------------------------

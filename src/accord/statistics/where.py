@@ -91,18 +91,18 @@ _LONGEST, _DEEPEST = 10_000, 50
 _NEXT = "Write tests such as \"age >= 30 AND region IN ('north', 'east')\"."
 
 
-def parse(text: str) -> Condition:
-    """The tree of a condition.
+def parse(text: str, name: str = "where=") -> Condition:
+    """The tree of a condition; `name`: what a refusal calls it.
 
     >>> parse("age >= 30 AND NOT region IN ('north', 'east')")
     Combined(word='AND', parts=(Compare(column='age', operator='>=', value=30.0),
                                 Not(inner=In(column='region', values=('north', 'east')))))
     """
     if not isinstance(text, str) or not text.strip():
-        raise QueryError(f"where= is not a condition. {_NEXT}")
+        raise QueryError(f"{name} is not a condition. {_NEXT}")
     if len(text) > _LONGEST:
-        raise QueryError(f"where= has {len(text)} characters; at most {_LONGEST} are read. {_NEXT}")
-    parser = _Parser(list(_tokens(text)))
+        raise QueryError(f"{name} has {len(text)} characters; at most {_LONGEST} are read. {_NEXT}")
+    parser = _Parser(list(_tokens(text, name)), name)
     condition = parser.any_of(0)
     parser.finish()
     return condition
@@ -118,6 +118,21 @@ def columns(condition: Condition) -> Iterator[str]:
         case Combined(_, parts):
             for part in parts:
                 yield from columns(part)
+
+
+def is_always_decided(condition: Condition) -> bool:
+    """Whether a condition is true or false of every row: it asks only whether values are missing.
+
+    >>> is_always_decided(parse("age IS NULL OR NOT income IS NULL")), is_always_decided(parse("age > 3"))
+    (True, False)
+    """
+    match condition:
+        case Not(inner):
+            return is_always_decided(inner)
+        case Combined(_, parts):
+            return all(is_always_decided(part) for part in parts)
+        case _:
+            return isinstance(condition, IsNull)
 
 
 def reads_as(condition: Condition) -> Iterator[tuple[str, Literal["number", "date"]]]:
@@ -137,7 +152,7 @@ def reads_as(condition: Condition) -> Iterator[tuple[str, Literal["number", "dat
                 yield from reads_as(part)
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str]]:
+def _tokens(text: str, name: str) -> Iterator[tuple[str, str]]:
     at = 0
     text = text.rstrip()
     while at < len(text):
@@ -147,7 +162,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
             word = next(
                 (f"Write {word} for {sign}. " for sign, word in _SIGNS.items() if rest[0] == sign), ""
             )
-            raise QueryError(f"where= cannot be read at {text[at : at + 20]!r}. {word}{_NEXT}")
+            raise QueryError(f"{name} cannot be read at {text[at : at + 20]!r}. {word}{_NEXT}")
         kind, token = match.lastgroup, match[match.lastgroup]
         if kind == "word" and token.isascii() and token.upper() in KEYWORDS:
             kind, token = "sign", token.upper()
@@ -158,8 +173,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 class _Parser:
     """Recursive descent, one method for each strength of binding."""
 
-    def __init__(self, tokens: list[tuple[str, str]]) -> None:
-        self.tokens, self.at = tokens, 0
+    def __init__(self, tokens: list[tuple[str, str]], name: str) -> None:
+        self.tokens, self.at, self.name = tokens, 0, name
 
     def peek(self) -> tuple[str, str]:
         return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "the end")
@@ -175,14 +190,14 @@ class _Parser:
         token = self.take(*signs)
         if token is None:
             raise QueryError(
-                f"where= has {self.peek()[1]!r} where {' or '.join(signs)} was expected. {_NEXT}"
+                f"{self.name} has {self.peek()[1]!r} where {' or '.join(signs)} was expected. {_NEXT}"
             )
         return token
 
     def finish(self) -> None:
         if self.at < len(self.tokens):
             raise QueryError(
-                f"where= goes on at {self.peek()[1]!r} after a whole condition; "
+                f"{self.name} goes on at {self.peek()[1]!r} after a whole condition; "
                 f"join conditions by AND or OR. {_NEXT}"
             )
 
@@ -198,7 +213,7 @@ class _Parser:
 
     def _negation(self, depth: int) -> Condition:
         if depth > _DEEPEST:
-            raise QueryError(f"where= is nested more than {_DEEPEST} deep. {_NEXT}")
+            raise QueryError(f"{self.name} is nested more than {_DEEPEST} deep. {_NEXT}")
         if self.take("NOT"):
             return Not(self._negation(depth + 1))
         if self.take("("):
@@ -210,7 +225,7 @@ class _Parser:
     def _test(self) -> Condition:
         kind, token = self.peek()
         if kind not in ("word", "quoted"):
-            raise QueryError(f"where= has {token!r} where a column was expected. {_NEXT}")
+            raise QueryError(f"{self.name} has {token!r} where a column was expected. {_NEXT}")
         self.at += 1
         column = token.replace('""', '"') if kind == "quoted" else token
         if self.take("IS"):
@@ -236,7 +251,7 @@ class _Parser:
         kind, token = self.peek()
         if kind == "word" and token.upper() in _NOT_OFFERED:
             instead = _NOT_OFFERED[token.upper()].format(column)
-            raise QueryError(f"where= has {token}, which is not offered: {instead}")
+            raise QueryError(f"{self.name} has {token}, which is not offered: {instead}")
 
     def _literal(self) -> Value:
         kind, token = self.peek()
@@ -245,7 +260,7 @@ class _Parser:
             value = float(token)
             if abs(value) == float("inf") or (re.fullmatch(r"[+-]?\d+", token) and int(token) != value):
                 raise QueryError(
-                    f"where= has the number {token}, which is too large to be compared exactly. {_NEXT}"
+                    f"{self.name} has the number {token}, which is too large to be compared exactly. {_NEXT}"
                 )
             return value
         if kind == "text":
@@ -255,5 +270,5 @@ class _Parser:
             return word == "TRUE"
         quotes = "A text stands in single quotes; double quotes name a column. " if kind == "quoted" else ""
         raise QueryError(
-            f"where= has {token!r} where a number, 'text', TRUE or FALSE was expected. {quotes}{_NEXT}"
+            f"{self.name} has {token!r} where a number, 'text', TRUE or FALSE was expected. {quotes}{_NEXT}"
         )

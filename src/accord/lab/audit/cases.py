@@ -80,6 +80,7 @@ QUESTIONS: dict[str, Callable[..., Query]] = {
     ),
     "sum": lambda s, **of: accord.sum("x", s.bounds, step=s.step, **of),
     "sum above zero": lambda s, **of: accord.sum("x", (s.bounds[1] / 2, s.bounds[1]), step=s.step, **of),
+    "proportion": lambda s, **of: accord.proportion(f"x > {sum(s.bounds) / 2}", **of),
     "variance": lambda s, **of: accord.variance("x", s.bounds, step=s.step, **of),
     "count": lambda s, **of: accord.count(**of),
     "rows": lambda s, **of: accord.rows(max=2, **of),
@@ -92,11 +93,16 @@ QUESTIONS: dict[str, Callable[..., Query]] = {
     "min": lambda s, **of: accord.min("x", s.bounds, step=s.step, **of),
     "max": lambda s, **of: accord.max("x", s.bounds, step=s.step, **of),
     "regression": lambda s, **of: accord.regression("x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **of),
+    "covariance": lambda s, **of: accord.covariance("x", "z", bounds={"x": s.bounds, "z": s.bounds}, **of),
+    "correlation": lambda s, **of: accord.correlation("x", "z", bounds={"x": s.bounds, "z": s.bounds}, **of),
     "regression on a category": lambda s, **of: accord.regression(
         "x", ["g"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3]}, **of
     ),
 }
 _RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
+    "proportion with all values": lambda s, **of: accord.proportion(
+        f"x > {sum(s.bounds) / 2}", **{"missing": "none", **of}
+    ),
     "variance with all values": lambda s, **of: accord.variance(
         "x", s.bounds, step=s.step, **{"missing": "none", **of}
     ),
@@ -114,6 +120,12 @@ _RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
     ),
     "regression with all values": lambda s, **of: accord.regression(
         "x", ["z"], bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
+    ),
+    "covariance with all values": lambda s, **of: accord.covariance(
+        "x", "z", bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
+    ),
+    "correlation with all values": lambda s, **of: accord.correlation(
+        "x", "z", bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
     ),
     "sum below zero": lambda s, **of: accord.sum("x", (s.bounds[0], s.bounds[0] / 2), step=s.step / 2, **of),
     "median in values": lambda s, **of: accord.median("x", s.bounds, step=s.step, interval="values", **of),
@@ -198,6 +210,8 @@ def possible_people(statistic: Statistic) -> list[Person]:
         values = [(-1, -1), (2, 2), (-1, 2)]
         if statistic.name == "regression":
             values.append((2, nan))
+    elif statistic.base in ("covariance", "correlation"):
+        values = [(-1, -1), (2, 2), (-1, 2), (1, nan)]
     elif statistic.base in ("count", "rows"):
         values = [(-1, 0)]
     else:

@@ -45,6 +45,14 @@ _RARE_QUESTIONS = (
     "accord.histogram('x', edges=[0, 10, 50, 100], per_person='max', where='m > 1')",
     "accord.crosstab('g', 'c', keys={'g': [1, 2], 'c': ['a', 'b']})",
     "accord.median('x', (0, 100), step=1, by=['c', 'b'], keys={'b': [True, False], 'c': ['a']}, at_most=2)",
+    "accord.variance('x', (0, 100), step=1, where='m > 1')",
+    "accord.std('x', (0, 100), by='c', keys=['c', 'a', 'b'], at_most=2, missing='none')",
+    "accord.covariance('x', 'z', bounds={'x': (0, 100), 'z': (0, 100)}, where='m > 1')",
+    "accord.covariance('x', 'm', bounds={'x': (0, 100), 'm': (0, 5)}, missing='none')",
+    "accord.correlation('x', 'z', bounds={'x': (0, 100), 'z': (0, 100)})",
+    "accord.correlation('m', 'x', bounds={'x': (0, 100), 'm': (0, 5)}, missing='none', by='g', keys=[1, 2])",
+    "accord.proportion('x >= 50 OR NOT b = TRUE')",
+    "accord.proportion('x < 10', missing='none', by='g', keys=[1, 2])",
     "accord.mean('x', (0, 100), step=1, by='p', keys=[1, 2], membership='public')",
 )
 _SAMPLED = "show(accord.sample(noisy_count, people, t='max', columns=['x'], rows='numpy'))"

@@ -183,12 +183,12 @@ def value_kind(end: Any) -> type:
 
 
 def grid(question: Question) -> Grid:
-    """Of a mean, a sum, a number of rows, a quantile, a min or a max."""
-    if question["statistic"] == "rows":
-        return Grid(Fraction(0), Fraction(question["max"]), Fraction(1), 0)
+    """Of a mean, a proportion, a sum, a number of rows, a quantile, a min or a max."""
+    if question["statistic"] in ("rows", "proportion"):
+        return Grid(Fraction(0), Fraction(question.get("max", 1)), Fraction(1), 0)
     (low, high), step, missing = question["bounds"], question.get("step"), question.get("missing", "exclude")
     kind = value_kind(low)
-    points = 2**20 if question["statistic"] in ("mean", "sum", "variance") else 2**16
+    points = 2**20 if question["statistic"] in ("mean", "sum", "variance", "std") else 2**16
     exact: Any = decimal if kind is float else since_1970
     low, high = exact(low), exact(high)
     if step is None:
@@ -208,6 +208,10 @@ def excludes(question: Question) -> bool:
     """Whether it is about those who have a value: by default, of every question that reads values."""
     if question["statistic"] in ("count", "rows", "histogram"):
         return False
+    if question["statistic"] == "proportion":  # whether a value is missing can be told of everyone
+        tests = re.split(r"\b(?:AND|OR|NOT(?! NULL))\b|[()]", question["condition"])
+        if all(re.fullmatch(r"\s*|\s*\w+ IS (NOT )?NULL\s*", test) for test in tests):
+            return False
     return bool(question.get("missing", "exclude") == "exclude")
 
 
@@ -297,6 +301,11 @@ def integer(question: Question, rows: Sequence[Row], has_id: bool) -> int | None
         return int(where is None or "by" in question or any(condition(where)(row) for row in rows))
     if statistic == "rows":
         return min(int(question["max"]), len(rows))
+    if statistic == "proportion":
+        outcomes = [condition(question["condition"])(row) for row in rows]
+        if True not in outcomes and False not in outcomes and excludes(question):
+            return None
+        return int(True in outcomes)
     on = grid(question)
     low, factor = float(on.low), on.factor
     values = [on.read(row[question["column"]]) for row in rows]
@@ -390,6 +399,21 @@ def moments(question: Question, rows: Sequence[Row], whose: str | None) -> list[
     return [Q * y, *(Q * x for x, _ in xs), *products, *(x * x for x, of in xs if of is None), 1]
 
 
+def _of_two(question: Question, rows: Sequence[Row], has_id: bool, partly: bool) -> list[int]:
+    """Of a covariance: both columns and their product; of some people, what they add to each corner.
+
+    Of a correlation, both squares as well.
+    """
+    names = question["column"], question["other"]
+    if excludes(question) and any(all(number(row[name]) is None for row in rows) for name in names):
+        return []
+    x, y = (_code(name, question, rows, has_id) for name in names)
+    at_corners = [(Q + x) * (Q + y), (Q + x) * (Q - y), (Q - x) * (Q + y), (Q - x) * (Q - y)]
+    if question["statistic"] == "covariance":
+        return at_corners if partly else [Q * x, Q * y, x * y]
+    return [*at_corners, 2 * x * x, 2 * y * y] if partly else [2 * Q * x, 2 * Q * y, 2 * x * y, x * x, y * y]
+
+
 def _code(column: str, question: Question, rows: Sequence[Row], has_id: bool) -> int:
     """A number as one of 2Q + 1 steps between its bounds, from −Q to Q; the middle where it is missing."""
     low, high = (float(decimal(end)) for end in question["bounds"][column])
@@ -432,16 +456,18 @@ def _added(
 ) -> list[tuple[int, int]]:
     """What one person with these rows of a part adds, and where."""
     statistic = question["statistic"]
-    additive = statistic in ("mean", "sum", "rows")
+    additive = statistic in ("mean", "proportion", "sum", "rows")
     stays = partly and "by" not in question and neighbors == "replace"  # who is outside is there, and adds 0
     if not rows and not (stays and statistic in ("sum", "rows")):
         return []
     if statistic == "regression":
         return [*enumerate(moments(question, rows, name))]
+    if statistic in ("covariance", "correlation"):
+        return [*enumerate(_of_two(question, rows, name is not None, partly or neighbors == "add-remove"))]
     if statistic == "histogram":
         return [(k, 1) for k in bins(question, rows, name)]
     k = integer(question, rows, name is not None) if rows else None
-    if additive and stays and statistic != "mean":
+    if additive and stays and statistic in ("sum", "rows"):
         on = grid(question)
         worth = Fraction(0) if k is None else on.low + k * on.step
         k = int((worth - min(Fraction(0), on.low)) / _common(on.low, on.step))
@@ -450,7 +476,7 @@ def _added(
         return [(0, 2 * k - span), (1, span)] if stays else [(0, k), (1, span - k)]
     if k is None:
         return []
-    if statistic == "variance" and not each:
+    if statistic in ("variance", "std") and not each:
         span = grid(question).cells
         if not partly and neighbors == "replace":
             return [(0, 2 * span * (2 * k - span)), (1, (2 * k - span) ** 2)]
@@ -488,7 +514,7 @@ def times(question: Question, neighbors: str = "replace") -> int:
     And that for each of the groups that they may be in. With a condition alone, or where missing values are
     left out, they stay for sums; means, quantiles and regressions bear at one charge that they come or go.
     """
-    once = ("mean", "sum", "rows", "median", "quantile", "min", "max", "regression")
+    once = ("mean", "proportion", "sum", "rows", "median", "quantile", "min", "max", "regression")
     stays = "by" not in question and question["statistic"] in once
     at_most: int = question.get("at_most", 1) if "by" in question else 1
     of_everyone = membership(question) is None and not excludes(question)

@@ -25,7 +25,7 @@ from accord.lab.audit.table_forms import Source, in_its_form
 from accord.people.summary import Summary
 from accord.people.table import Table
 from accord.planning import Plan
-from accord.statistics.target import Additive
+from accord.statistics.target import Additive, Cells
 
 _X: dict[str, Any] = {"column": "x", "bounds": (0, 100), "step": 1}
 _PARTS: tuple[dict[str, Any], ...] = (
@@ -37,12 +37,15 @@ _PARTS: tuple[dict[str, Any], ...] = (
 )
 _STATISTICS: dict[str, dict[str, Any]] = {
     "mean": _X,
+    "proportion": {"condition": "x >= 50 OR c = 'a' AND NOT b = TRUE"},
     "variance": {**_X, "missing": 7},
     "sum": {**_X, "bounds": (7, 100)},
     "count": {"where": "x >= 0.5 AND NOT c = 'a'"},
     "histogram": {"column": "c", "categories": ["b", "a"]},
     "quantile": {**_X, "p": [0.25, 0.75], "missing": 3},
     "max": {**_X, "missing": "none"},
+    "covariance": {"column": "x", "other": "m", "bounds": {"x": (0, 100), "m": (0, 5)}},
+    "correlation": {"column": "m", "other": "z", "bounds": {"z": (0, 100), "m": (0, 5)}},
     "regression": {
         "target": "x",
         "features": ["c", "z", "m"],
@@ -118,7 +121,7 @@ def integers(table: Table, plan: Plan, by_cell: bool = False) -> list[dict[float
     levels = [_in_reference(micro) for micro in table.spec().micro.tolist()]
     target, groups = plan.target, []
     for summary in table.reader.summaries(plan.query, None, by_cell):
-        if not isinstance(target, Additive) or not target.forms:
+        if not isinstance(target, Additive) or isinstance(target, Cells):
             entries = _entries(summary, summary.output)
         else:
             entries = _at_integers(target, summary) if by_cell else _sums(target, summary)

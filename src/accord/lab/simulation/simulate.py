@@ -214,18 +214,21 @@ def _refuse_query(query: Any) -> None:
         raise QueryError("simulated people have one value each. Leave rows out.")
     match encoding:
         case None | Codes():
+            instead = " `accord reproduce J-fig3a` simulates regressions."
             raise QueryError(
-                f"a {query.statistic} is about several columns, and a population has one. "
-                "`accord reproduce J-fig3a` simulates regressions."
+                f"a {query.statistic} is about several columns, and a population has one."
+                + (instead if query.statistic == "regression" else " Ask about one column.")
             )
         case OneOf(edges=()):
             raise QueryError("a simulated histogram needs edges=: populations have numbers, not categories.")
         case Grid(kind="date" | "timestamp"):
             raise QueryError("dates cannot be simulated: populations have numbers. Ask about numbers.")
-        case Indicator() if not isinstance(query, Grouped) and len(query.columns) > 1:
-            raise QueryError(
-                f"a population has one column, and the condition names {', '.join(query.columns)}. Name one."
-            )
+        case Indicator():
+            columns = query.query.columns if isinstance(query, Grouped) else query.columns
+            if len(columns) > 1:
+                raise QueryError(
+                    f"a population has one column, and the condition names {', '.join(columns)}. Name one."
+                )
 
 
 def _is_whole(x: Any) -> bool:

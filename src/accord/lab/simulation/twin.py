@@ -67,10 +67,12 @@ def twin(plan: Plan) -> Twin | None:
     (form,), linear = target.forms, as_linear(plan.calibration, plan.spec.people, target)
     if linear.smallest_scale < _FEWEST_STEPS:
         return None
-    ends = (Fraction(0), Fraction(target.sensitivity))
-    low, high = (target.finish([end + linear.shift], plan.spec.total) for end in ends)
-    assert isinstance(low, float) and isinstance(high, float)
+    ends = (Fraction(k * target.sensitivity) for k in range(3))
+    low, high, beyond = (target.finish([end + linear.shift], plan.spec.total) for end in ends)
+    assert isinstance(low, float) and isinstance(high, float) and isinstance(beyond, float)
     slope = (high - low) / target.sensitivity
+    if beyond < high + (high - low) / 2:  # it is moved to the nearer end of what is possible
+        return None
     offset = low + slope * form.constant * float(plan.spec.people @ linear.weights)
     return Twin(offset, slope, form.first * linear.weights, linear.scales)
 
