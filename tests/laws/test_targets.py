@@ -20,8 +20,9 @@ from accord import mechanisms, relation
 from accord.cli import main
 from accord.mechanisms.record import Refused
 from accord.relation import ADD_REMOVE, REPLACE
-from accord.statistics import ALL, target_and_moves
+from accord.statistics import ALL as ALL_NAMED
 from accord.statistics import target as targets
+from accord.statistics import target_and_moves
 from accord.statistics.encoding import Codes, Grid, Indicator, OneOf, Q
 from accord.statistics.mean import MembersMean
 from accord.statistics.target import Additive, Cells, Form, Moments
@@ -36,6 +37,8 @@ GRIDS = {
     "wide steps": {"bounds": (-6, 4), "step": 2},
 }
 RANKED = {"bounds": (0, 3), "step": 1, "missing": "none"}
+ALL = tuple(statistic for statistic in ALL_NAMED if statistic.name != "crosstab")
+"""Those that are asked of people, by group or not; a crosstab is a count by several columns."""
 EXAMPLES = {
     "count": {"of some": accord.count(where="x > 0"), "of everyone": accord.count()},
     "sum": {name: accord.sum("x", **grid, missing="none") for name, grid in GRIDS.items()},
@@ -177,6 +180,11 @@ def largest_change(target, people_are_public):
 def largest_kept(target):
     """By how much one person who is kept or not can change the sums of `sample`."""
     return max(sum(abs(x) for x in kept_sums(target, state)) for state in states(target))
+
+
+def test_a_crosstab_is_a_count_by_several_columns():
+    keys = {"g": [1, 2], "h": [3]}
+    assert accord.crosstab("g", "h", keys=keys) == accord.count(by=["g", "h"], keys=keys)
 
 
 def test_every_statistic_is_tried():
@@ -355,7 +363,7 @@ def test_a_form_adds_up():
 OF_WHOM = {"where", "by", "keys", "membership", "at_most"}
 WORDS = {"column": {"target"}, "on": {"features", "categories"}}
 """What a regression calls the options of the command line."""
-WITHOUT_DASHES = {"column": "column", "condition": "column", "other": "other"}
+WITHOUT_DASHES = dict.fromkeys(("column", "columns", "condition", "other"), "column")
 """What stands by itself on the command line, after the statistic."""
 
 

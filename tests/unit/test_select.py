@@ -49,6 +49,9 @@ SAME = {
     "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY stay)": accord.quantile("stay", 0.9, (0, 60)),
     "VAR_POP(stay)": accord.variance("stay", (0, 60)),
     "STDDEV_POP(stay)": accord.std("stay", (0, 60)),
+    "CORR(stay, age)": accord.correlation("stay", "age", bounds=BOUNDS),
+    "COVAR_POP(stay, age)": accord.covariance("stay", "age", bounds=BOUNDS),
+    "AVG(CASE WHEN age >= 65 THEN 1 ELSE 0 END)": accord.proportion("age >= 65", missing="none"),
     "COUNT(*)": accord.count(),
     "COUNT(stay)": accord.count(where="stay IS NOT NULL"),
     "COUNT_IF(age >= 65)": accord.count(where="age >= 65"),
@@ -88,6 +91,13 @@ def test_a_condition_is_written_again_in_the_grammar_of_where(condition):
     assert where.parse(question.describe()["where"]) == written
 
 
+def test_several_columns_of_groups():
+    keys = {"ward": ["A", "B"], "sex": ["f", "m"]}
+    given = Given(COLUMNS, BOUNDS, keys)
+    (question,) = read_select("SELECT ward, sex, COUNT(*) FROM p GROUP BY ward, sex", given).queries
+    assert question == accord.crosstab("ward", "sex", keys=keys)
+
+
 def test_conditions_meet_and_groups_are_declared():
     by = {"by": "ward", "keys": ["A", "B"]}
     text = "SELECT ward, AVG(stay), COUNT(*) FILTER (WHERE sex = 'f' OR sex = 'd') FROM people WHERE age >= 65 GROUP BY {}"
@@ -123,6 +133,8 @@ OF_ROWS = {
     "QUANTILE_CONT(stay, 0.5)": "accord.quantile('stay', …)",
     "VAR_POP(stay)": "accord.variance('stay', …)",
     "STDDEV_POP(stay)": "accord.std('stay', …)",
+    "CORR(stay, age)": "accord.correlation('stay', …)",
+    "AVG(CASE WHEN age > 1 THEN 1 ELSE 0 END)": "accord.proportion(…), where each counts once",
 }
 
 
@@ -164,6 +176,10 @@ REFUSED = {
     "SELECT VAR_SAMP(stay) FROM p": "Write VAR_POP.",
     "SELECT COUNT(DISTINCT ward) FROM p": "COUNT(DISTINCT ward) counts values",
     "SELECT MAX(stay, 3) FROM p": "is not read here.",
+    "SELECT AVG(CASE WHEN age > 1 THEN stay ELSE 0 END) FROM p": "is not read here.",
+    "SELECT AVG(CASE WHEN age > 1 THEN 1 END) FROM p": "is not read here.",
+    "SELECT AVG(CASE age WHEN 1 THEN 1 ELSE 0 END) FROM p": "is not read here.",
+    "SELECT COVAR_SAMP(stay, age) FROM p": "Write COVAR_POP.",
     "SELECT QUANTILE_CONT(stay, age) FROM p": "is not read here.",
     "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY stay DESC) FROM p": "is not read here.",
     "SELECT AVG(stay), AVG(stay) FROM p": "two columns of the SELECT have one name.",
@@ -205,10 +221,7 @@ REFUSED = {
     "": "this is no SELECT.",
     "SELECT COUNT(*) FROM p WHERE " + " AND ".join(["age > 1"] * 1200): "at most 10,000 are read.",
     "SELECT COUNT(*) FROM p WHERE " + "(" * 21 + "age > 1" + ")" * 21: "is nested more than 20 deep.",
-    "SELECT COUNT(*) FROM p WHERE "
-    + "(" * 4000
-    + "age > 1"
-    + ")" * 4000: "nested more than 20 deep.",
+    "SELECT COUNT(*) FROM p WHERE " + "(" * 4000 + "age > 1" + ")" * 4000: "nested more than 20 deep.",
     "SELECT COUNT(*) FROM p WHERE " + "NOT " * 2000 + "age > 1": "this is not one SELECT that can be read.",
 }
 

@@ -21,11 +21,11 @@ Interval          As in covariance.py, with two more moments: the largest covari
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from accord.relation import Relation
 from accord.statistics.covariance import (
@@ -44,6 +44,7 @@ from accord.statistics.covariance import (
 )
 from accord.statistics.encoding import Product, Q
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Ends, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
@@ -240,8 +241,8 @@ def correlation(
     missing: str = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
 ) -> Query[float]:

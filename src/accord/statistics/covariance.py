@@ -24,7 +24,7 @@ Interval          Every moment lies in an interval of its own, each but for a pa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -36,6 +36,7 @@ from accord.relation import Relation
 from accord.statistics.encoding import Codes, Numeric, Product, Q
 from accord.statistics.grid import MISSING, NONE_MISSING
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Ends, Interval, Query, column_name, number_text
 from accord.statistics.regression import read_numeric
 from accord.statistics.spread import Spread
@@ -368,8 +369,8 @@ def covariance(
     missing: str = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
 ) -> Query[float]:

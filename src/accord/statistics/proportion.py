@@ -11,7 +11,7 @@ them by 1 under replace and under add-remove, and by 2 as a member under replace
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from accord.relation import Relation
 from accord.statistics import where as grammar
 from accord.statistics.encoding import Indicator
 from accord.statistics.groups import asked_by_group, part_of
+from accord.statistics.keys import By, Keys
 from accord.statistics.mean import MeanTarget, MembersMean, PresentMean
 from accord.statistics.query import Answer, Ends, Query
 from accord.statistics.spread import Spread
@@ -102,6 +103,9 @@ class Proportion(Query):
 class _WithinOne(MeanTarget):
     """An answer from 0 to 1. What lies outside is moved to the nearer end, which is nearer to the truth."""
 
+    def slopes(self, people: int) -> None:
+        return None
+
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         share = super().finish(released, people)
         assert isinstance(share, float)
@@ -139,8 +143,8 @@ def proportion(
     missing: str = "exclude",
     *,
     where: str | None = None,
-    by: str | None = None,
-    keys: Iterable[Any] | None = None,
+    by: By = None,
+    keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
 ) -> Query[float]:

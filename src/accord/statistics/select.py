@@ -24,10 +24,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from accord.errors import QueryError, did_you_mean
+from accord.statistics.correlation import correlation
 from accord.statistics.count import count
+from accord.statistics.covariance import covariance
 from accord.statistics.extremes import max as largest
 from accord.statistics.extremes import min as smallest
 from accord.statistics.mean import mean
+from accord.statistics.proportion import proportion
 from accord.statistics.quantile import median, quantile
 from accord.statistics.query import Query
 from accord.statistics.select_tree import (
@@ -72,6 +75,8 @@ _OF_PEOPLE = {
     "PercentileCont": "quantile",
     "VariancePop": "variance",
     "StddevPop": "std",
+    "Corr": "correlation",
+    "CovarPop": "covariance",
 }
 """Functions of rows, and what accord has of people."""
 
@@ -232,6 +237,8 @@ class _Reader:
             )
         if kind in _ASKED:
             return self._of_column(node, _ASKED[kind], part)
+        if kind in _ASKED_OF_TWO:
+            return self._of_two_columns(node, _ASKED_OF_TWO[kind], part)
         if is_a(node, "PercentileCont", "WithinGroup"):
             return self._quantile(node, part)
         raise not_read(node)
@@ -279,9 +286,31 @@ class _Reader:
 
     def _of_column(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
         refuse_more(node, "this")
+        if ask is mean and is_a(node.this, "Case"):
+            return self._share(node, part)
         column = self._names.column(node.this)
         self._refuse_of_rows(node, column)
         return ask(column, self._given.bounds.get(column), **part)
+
+    def _of_two_columns(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
+        refuse_more(node, "this", "expression")
+        columns = [self._names.column(column) for column in (node.this, node.expression)]
+        self._refuse_of_rows(node, columns[0])
+        bounds = {column: self._given.bounds[column] for column in columns if column in self._given.bounds}
+        return ask(*columns, bounds or None, **part)
+
+    def _share(self, node: Node, part: dict[str, Any]) -> Query:
+        """AVG(CASE WHEN … THEN 1 ELSE 0 END): of those for whom the condition is not met, or unknown, 0."""
+        refuse_more(node.this, "ifs", "default")
+        arms, otherwise = node.this.args["ifs"], node.this.args.get("default")
+        if len(arms) != 1 or [arms[0].args.get("true"), otherwise] != [_number("1"), _number("0")]:
+            raise not_read(node)
+        if self._given.user is not None:
+            raise QueryError(
+                f"{shown(node)} is about rows, of which one {self._given.user} may have any number. Ask "
+                "about people: accord.proportion(…), where each counts once."
+            )
+        return proportion(self._names.condition(arms[0].this), "none", **part)
 
     def _quantile(self, node: Node, part: dict[str, Any]) -> Query:
         """QUANTILE_CONT(x, p), or PERCENTILE_CONT(p) WITHIN GROUP (ORDER BY x)."""
@@ -319,3 +348,10 @@ _ASKED: dict[str, Callable[..., Query]] = {
     "VariancePop": variance,
     "StddevPop": std,
 }
+_ASKED_OF_TWO: dict[str, Callable[..., Query]] = {"Corr": correlation, "CovarPop": covariance}
+
+
+def _number(text: str) -> Node:
+    from sqlglot.expressions import Literal
+
+    return Literal.number(text)

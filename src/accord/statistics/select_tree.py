@@ -88,7 +88,7 @@ def refuse_more(node: Node, *known: str) -> None:
 def not_read(node: Node) -> QueryError:
     return QueryError(
         f"{shown(node)} is not read here. A SELECT has columns of GROUP BY, and COUNT, SUM, AVG, MIN, MAX, "
-        "MEDIAN, QUANTILE_CONT, VAR_POP and STDDEV_POP of a column."
+        "MEDIAN, QUANTILE_CONT, VAR_POP, STDDEV_POP, CORR and COVAR_POP of columns."
     )
 
 
