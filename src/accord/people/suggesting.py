@@ -10,8 +10,9 @@ far the means of two levels may lie apart, the gap D, is for the user to declare
                         rmse² + (κ·D)² + (λ·ê)² + Var(e)/n
                     where rmse (noise and sampling) and κ are those of the best plan for these bounds; e is
                     how far a public person's value lies outside of them, ê its mean over the n public people,
-                    and λ = 3: the others' may be three times as large. What is cut off is not added back to
-                    any answer. (If ê were, λ − 1 would stand in the place of λ.)
+                    and λ = 3: the others' may be three times as large. Of bounds within 1 % of the smallest
+                    error, the widest. What is cut off is not added back to any answer. (If ê were, λ − 1
+                    would stand in the place of λ.)
     few people      Below 100 public people with a value their tails tell nothing: as without a gap, and
                     neither step nor std.
     step            The largest power of ten of which every public value is a multiple, from 10⁻⁶ to 10⁶.
@@ -175,17 +176,19 @@ def _best(values: Values, step: Fraction | None, known: Known) -> tuple[Fraction
     low = _least(values, more, known)[0]
     error = sqrt(expected_error(values, low, high, known))
     why = (
-        f"of {len({*pairs, *more})} choices the smallest expected error of a mean, {error:,.4g}, if means "
-        f"of levels are at most {number_text(decimal(known.gap))} apart and the others' values lie outside "
-        f"by at most {_LAMBDA} times as much as public people's; {_outside(values, low, high)}. What is cut "
-        "off is not added back"
+        f"of {len({*pairs, *more})} choices the widest within 1 % of the smallest expected error of a mean: "
+        f"{error:,.4g}, if means of levels are at most {number_text(decimal(known.gap))} apart and the "
+        f"others' values lie outside by at most {_LAMBDA} times as much as public people's; "
+        f"{_outside(values, low, high)}. What is cut off is not added back"
     )
     return low, high, why
 
 
 def _least(values: Values, pairs: list[tuple[Fraction, Fraction]], known: Known) -> tuple[Fraction, Fraction]:
-    """The pair with the smallest expected error; of equal ones, the widest."""
-    return min(pairs, key=lambda pair: (expected_error(values, pair[0], pair[1], known), pair[0] - pair[1]))
+    """The widest of those pairs whose expected error is within 1 % of the smallest."""
+    errors = {pair: sqrt(expected_error(values, *pair, known)) for pair in pairs}
+    least = min(errors.values())
+    return max((pair for pair, error in errors.items() if error <= 1.01 * least), key=lambda p: p[1] - p[0])
 
 
 def expected_error(values: Values, low: Fraction, high: Fraction, known: Known) -> float:
