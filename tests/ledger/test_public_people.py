@@ -219,3 +219,16 @@ def test_whatever_shows_a_ledger_shows_it(tmp_path):
     sheet = to_text(board.board_view(board.board(ledger, "people")))
     assert "public people's x  suggests bounds, keys" in sheet
     assert "public people only" in sheet
+
+
+def test_a_described_ledger_is_charged(tmp_path):
+    columns = {"id": [1, 2], "x": [10.0, 30.0], "level": [inf, 0.5]}
+    pq.write_table(pa.table(columns), tmp_path / "people.parquet")
+    (tmp_path / "accord.toml").write_text(
+        'schema = 1\n[tables.people]\nsource = "people.parquet"\nepsilon = "level"\nuser = "id"\nledger = "a.db"\n'
+    )
+    ledger = accord.Ledger(tmp_path / "a.db")
+    people = accord.catalog(tmp_path / "accord.toml")["people"]
+    ledger.register(people, "people")
+    assert people.public("x").booked is not None
+    assert len(ledger.history()) == 1

@@ -153,29 +153,14 @@ def public_values(
         people: how many public people there must be.
         remaining: how they are told apart, if not by their level.
     """
-    dialect, selected = reader.engine.dialect, {}
-    if kind in ("text", "untyped"):
-        selected["word"] = dialect.letters(column)
-    if kind in ("number", "untyped"):
-        selected["value"] = dialect.finite_number(column, reader.engine.columns[column])
-    elif kind != "text":
-        selected["value"] = dialect.seconds(column, kind)
-    with _public_rows(reader, remaining) as rows:
-        if reader.user is not None:
-            selected["person"] = dialect.name(USER, reader.user, reader.engine.columns[reader.user])
-        coded = ", ".join(f"{sql} AS {name}" for name, sql in selected.items())
-        by = ", ".join(selected)
-        fetched = reader.engine.fetch(
-            f"SELECT {by}, COUNT(*) AS times FROM (SELECT {coded} FROM {rows} AS public_rows) AS coded "
-            f"GROUP BY {by}"
-        )
+    fetched = _fetched(reader, _as_read(reader, column, kind), remaining)
     times = np.asarray(fetched["times"], dtype=np.int64)
     who = np.arange(times.size) if reader.user is None else _numbered(fetched["person"])
     # without user= each row is one person
     found = int(times.sum()) if reader.user is None else int(np.unique(who).size)
     if found != people:
         raise SourceError(TABLE_CHANGED)
-    if "word" in selected:
+    if "word" in fetched:
         words = _texts(fetched["word"])
         has_word = np.array([bool(word.strip()) for word in words], dtype=bool)
         if kind == "text" or _are_texts(has_word, fetched["value"], times):
@@ -189,6 +174,32 @@ def public_values(
     else:
         each = _per_person(who[has_value], values, times[has_value], per_person)
     return PublicValues(np.sort(each), of_rows, people - each.size)
+
+
+def _as_read(reader: TableReader, column: str, kind: str) -> dict[str, str]:
+    """What is read of a row, as SQL: a "word", a "value", or both."""
+    dialect, selected = reader.engine.dialect, {}
+    if kind in ("text", "untyped"):
+        selected["word"] = dialect.letters(column)
+    if kind in ("number", "untyped"):
+        selected["value"] = dialect.finite_number(column, reader.engine.columns[column])
+    elif kind != "text":
+        selected["value"] = dialect.seconds(column, kind)
+    return selected
+
+
+def _fetched(reader: TableReader, selected: dict[str, str], remaining: Remaining | None) -> dict[str, Any]:
+    """How many "times" public people have what is read; with the "person", where rows are not people."""
+    if reader.user is not None:
+        name = reader.engine.dialect.name(USER, reader.user, reader.engine.columns[reader.user])
+        selected = {**selected, "person": name}
+    coded = ", ".join(f"{sql} AS {name}" for name, sql in selected.items())
+    by = ", ".join(selected)
+    with _public_rows(reader, remaining) as rows:
+        return reader.engine.fetch(
+            f"SELECT {by}, COUNT(*) AS times FROM (SELECT {coded} FROM {rows} AS public_rows) AS coded "
+            f"GROUP BY {by}"
+        )
 
 
 @contextmanager
