@@ -42,6 +42,7 @@ THINNED = {
         "test_who_opted_out_by_one_row_is_never_read": 0,
     },
     "engines/test_postgres.py": {"*": 3, "test_every_statistic_has_the_same_integers": 6},
+    "engines/test_public_people.py": {"test_in_every_form": 4, "test_in_spark": 0},
     "engines/test_quantiles.py": {
         "*": 2,
         "test_intervals_hold": 0,
@@ -262,6 +263,7 @@ THINNED = {
         "test_any_float_is_the_same_person_as_in_a_table": 0,
         "test_any_text_is_the_same_person_as_in_a_table": 0,
     },
+    "promises/test_public_people.py": {"test_everyone_else_may_be_anybody": 4, "test_without_a_ledger": 2},
     "promises/test_missing_in_several_rows.py": {"test_in_duckdb": 0},
     "promises/test_offered.py": {
         "test_files_and_relations": 0,

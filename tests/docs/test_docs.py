@@ -103,6 +103,20 @@ def test_the_example_of_the_consent_page_runs_and_gives_what_it_says(tmp_path, m
     assert f"people.as_of  # {people.as_of}\n" in example
 
 
+def test_the_page_of_public_people_runs_and_gives_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks("python", (ROOT / "docs" / "public.md").read_text(encoding="utf-8"))
+    names = {}
+    for statement in ast.parse(example).body:
+        code = ast.unparse(statement)
+        exec(code, names)
+        if code in ("look", "look.charges"):
+            shown = names["look"] if code == "look" else dict(names["look"].charges)
+            assert f"{code}  # {shown!r}\n" in example
+    assert [event["state"] for event in names["ledger"].history()] == ["released"] * 3
+    assert names["answer"].value == pytest.approx(200, abs=20)
+
+
 def test_the_page_of_described_tables_runs(folder, tmp_path, monkeypatch):
     """The files that it shows, its commands and its lines of Python, in their order."""
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Questions about a table: plan, release, and what if."""
+"""Questions about a table: plan, release, what if, and what public people have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 import accord
 from accord.cli import parsing
 from accord.cli.group import main
-from accord.cli.options import fresh_option, signature, signature_options, table_options
+from accord.cli.options import fresh_option, look_options, signature, signature_options, table_options
 from accord.cli.printing import print_result, refuse_in, tell_repeated, working
 from accord.cli.without_data import SourceOrLevels, levels_option, spec_of
 from accord.statistics import Grouped
@@ -89,6 +89,33 @@ def release(**options: Any) -> None:
         _plot(released.plan, options["plot"])
 
 
+@main.command()
+@look_options
+@signature_options
+def public(**options: Any) -> None:
+    """Suggest bounds, step, std and keys of COLUMN, from people who are public. It costs them inf, and nobody
+    else anything.
+    """
+    from accord.report.looks import look_view
+
+    refuse_in(options["as_json"])
+    people = parsing.table_of(options)
+    url = _described_ledger(people, options) or options["ledger"]
+    ledger = None if url is None else accord.Ledger(url, create=False)
+    bounds = None if options["bounds"] is None else tuple(map(parsing.as_number, options["bounds"]))
+    with working("reading public people"):
+        look = people.public(
+            options["column"],
+            bounds,
+            gap=options["gap"],
+            share=options["share"],
+            per_person=options["per_person"],
+            ledger=ledger,
+            **ledger_signature(ledger, options),
+        )
+    print_result(options["as_json"], look.describe, lambda: look_view(look))
+
+
 @main.command(cls=SourceOrLevels)
 @table_options
 @levels_option
@@ -135,12 +162,7 @@ def open_ledger(
     people: accord.Table, options: dict[str, Any], is_booked: bool = False
 ) -> accord.Ledger | None:
     """The ledger of the options, or of the table's description: if something is booked or --remaining."""
-    described = None
-    if people.description is not None and people.description.ledger is not None:
-        if options["ledger"] is not None:
-            where = people.description.file
-            raise click.UsageError(f"{where} says where the budgets of this table are. Leave --ledger out.")
-        described = people.description.ledger
+    described = _described_ledger(people, options)
     url = described if is_booked or options["remaining"] else None
     if (url := options["ledger"] or url) is None:
         if options["remaining"]:
@@ -152,6 +174,16 @@ def open_ledger(
             "--remaining is all that is left."
         )
     return accord.Ledger(url, create=False)
+
+
+def _described_ledger(people: accord.Table, options: dict[str, Any]) -> str | None:
+    """The ledger of the table's description, in whose place none may be named."""
+    if people.description is None or people.description.ledger is None:
+        return None
+    if options["ledger"] is not None:
+        where = people.description.file
+        raise click.UsageError(f"{where} says where the budgets of this table are. Leave --ledger out.")
+    return people.description.ledger
 
 
 def ledger_signature(ledger: accord.Ledger | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -253,3 +253,30 @@ select_options = options(
     click.option("--plan", "is_planned", is_flag=True, help="Predict the errors only; no value is read."),
 )
 """What a SELECT cannot say."""
+
+look_options = options(
+    click.argument("source"),
+    click.argument("column"),
+    click.option("--bounds", nargs=2, metavar="LO HI", help="Bounds that are declared: numbers or dates."),
+    click.option(
+        "--gap",
+        type=float,
+        help="How far the means of two levels may lie apart, publicly known [default: not known].",
+    ),
+    level_options,
+    click.option(
+        "--per-person",
+        type=click.Choice(PER_PERSON),
+        help="With --user: what a person's rows come to [default: mean].",
+    ),
+    click.option(
+        "--share",
+        type=float,
+        default=1.0,
+        show_default=True,
+        help="The fraction of everyone's level that a mean is to spend; with --gap it decides.",
+    ),
+    click.option("--ledger", metavar="URL", help="Where budgets are kept: a file, or postgresql://…"),
+    json_option,
+)
+"""What a look at public people is made of."""

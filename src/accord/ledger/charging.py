@@ -22,6 +22,7 @@ from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, So
 from accord.ledger.accounts import (
     Accounts,
     CohortsOfTable,
+    TableRow,
     checked_accounts,
     confirm_stored,
     people_digest,
@@ -194,27 +195,8 @@ def _charge(
                 "Arrow table and open that, or plan by share=; if somebody has withdrawn, register it anew "
                 "from a source in which they are opted out. Nothing was spent."
             )
-    paying = np.flatnonzero(charge)
-    charges = cohorts.id[paying], charge[paying]
-    if db.charge(*charges) != paying.size:
-        raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
-    after, digest = before.charged(*charges), people_digest(db)
-    confirm_stored(db, after)
-    entry = books.append(
-        db,
-        "reserve",
-        {
-            "accord": accord.__version__,
-            "table": registered.name,
-            "version": registered.version,
-            "queries": [part.query.label for part in plan.parts],
-            **signature.booked,
-            "charges": list_text("charges", charges),
-            "booked": _booked(cohorts, charge),
-            "digest": digest,
-            "accounts": after.digest(digest),
-        },
-    )
+    queries = [part.query.label for part in plan.parts]
+    entry = _book_charges(books, db, before, registered, charge, queries, signature)
     return Reservation(
         entry.seq,
         remaining,
@@ -224,6 +206,87 @@ def _charge(
         registered.version,
         question_of(table, plan),
     )
+
+
+def _book_charges(
+    books: Books,
+    db: Session,
+    before: Accounts,
+    registered: TableRow,
+    charge: IntArray,
+    queries: list[str],
+    signature: Signature,
+) -> Entry:
+    """Take what is charged to each cohort of a table, and book it."""
+    cohorts = before.cohorts_of(registered.id)
+    paying = np.flatnonzero(charge)
+    charges = cohorts.id[paying], charge[paying]
+    if db.charge(*charges) != paying.size:
+        raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
+    after, digest = before.charged(*charges), people_digest(db)
+    confirm_stored(db, after)
+    return books.append(
+        db,
+        "reserve",
+        {
+            "accord": accord.__version__,
+            "table": registered.name,
+            "version": registered.version,
+            "queries": queries,
+            **signature.booked,
+            "charges": list_text("charges", charges),
+            "booked": _booked(cohorts, charge),
+            "digest": digest,
+            "accounts": after.digest(digest),
+        },
+    )
+
+
+# ---- public people ---------------------------------------------------------------------------------------
+
+
+def reserve_public(
+    books: Books, table: Registrable, question: str, signature: Signature
+) -> tuple[Reservation, int]:
+    """Charge ∞ to everyone in a table who has ∞ left, and nobody else; and how many they are.
+
+    They are public in every table of the ledger, also in those that they left, and have not withdrawn.
+
+    Raises:
+        PlanError: there is nobody. Nothing is booked.
+    """
+    fingerprint = table.identity.fingerprint(books.secret)
+    name = partial(_name_of, books, [fingerprint])
+    with counting(books, signature, name), books.writing() as db:
+        before = up_to_date(books, db)
+        refuse_unsigned(before.meta, signature)
+        registered = registered_table(books, db, before, table, fingerprint)
+        agree_on_neighbors(db, before, table.neighbors)
+        cohorts = before.cohorts_of(registered.id)
+        is_public = (cohorts.chosen == PUBLIC) & (cohorts.level == PUBLIC)
+        people = int(cohorts.people[is_public].sum())
+        if not people:
+            raise PlanError(
+                "nobody in this table is public (level inf) in every table of the ledger, so that there is "
+                "nobody whose values may be looked at. Declare bounds, keys and step from public knowledge. "
+                "Nothing was spent."
+            )
+        remaining = None
+        if (is_public != (cohorts.chosen == PUBLIC)).any():
+            if not table.lends:
+                raise LedgerError(
+                    "some people who are public in this table are stricter in another table of the ledger, "
+                    "or have withdrawn, and a table that is read where it lies cannot be matched with the "
+                    "ledger person by person. Write it to a Parquet file or an Arrow table and open that. "
+                    "Nothing was spent."
+                )
+            spec = _remaining_spec(cohorts)
+            remaining = _remaining_by_person(db, before, books.secret, table.spec(), cohorts, spec)
+        charge = np.where(is_public, PUBLIC, 0)
+        entry = _book_charges(books, db, before, registered, charge, [question], signature)
+    return Reservation(
+        entry.seq, remaining, fingerprint, entry.hash, registered.id, registered.version
+    ), people
 
 
 # ---- what a plan charges each cohort ---------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from accord.budget import LARGEST, MICRO, IntArray, to_float, to_micro
+from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, to_float, to_micro
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns
 from accord.engines.sql_names import ENTRY_FAULT, ENTRY_LEVEL, LEVEL, ROW_LEVEL
@@ -57,6 +57,17 @@ class Levels:
             tests.append(f"{self.expression} >= {self.dialect.double(1 / MICRO)}")
         elif names := ", ".join(self.dialect.text(name) for name, level in self.tiers.items() if level):
             tests.append(f"{self.expression} IN ({names})")
+        return f"({' OR '.join(tests)})" if tests else "FALSE"
+
+    @property
+    def is_public(self) -> str:
+        """SQL that is true for people who are public."""
+        tests = [f"{self.expression} IS NULL"] if self.default == PUBLIC else []
+        if self.tiers is None:
+            tests.append(f"{self.expression} = {self.dialect.double(inf)}")
+        else:
+            names = (self.dialect.text(name) for name, level in self.tiers.items() if level == PUBLIC)
+            tests += [f"{self.expression} = {name}" for name in names]
         return f"({' OR '.join(tests)})" if tests else "FALSE"
 
     @property
@@ -183,6 +194,10 @@ class RegisteredLevels:
     def is_read(self) -> str:
         return _is_positive(self.dialect, self.expression, self.tiers)
 
+    @property
+    def is_public(self) -> str:
+        return _is_infinite(self.dialect, self.expression, self.tiers)
+
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         return Strictest(self).decode(raw, people)
 
@@ -214,6 +229,10 @@ class Strictest:
     def is_read(self) -> str:
         return _is_positive(self.rows.dialect, self.expression, self.rows.tiers)
 
+    @property
+    def is_public(self) -> str:
+        return _is_infinite(self.rows.dialect, self.expression, self.rows.tiers)
+
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         levels = np.ma.getdata(raw)
         bad = ~(levels >= 0)  # NaN, too: see Dialect.is_finite
@@ -236,6 +255,11 @@ class Strictest:
 def _is_positive(dialect: Dialect, level: str, tiers: Mapping[str, int] | None) -> str:
     """SQL that is true for a level of people who are to be read."""
     return f"({level} >= {dialect.double(1 / MICRO) if tiers is None else '1'})"
+
+
+def _is_infinite(dialect: Dialect, level: str, tiers: Mapping[str, int] | None) -> str:
+    """SQL that is true for a level of public people."""
+    return f"({level} = {dialect.double(inf) if tiers is None else PUBLIC})"
 
 
 def _not_a_level(tiers: Mapping[str, int] | None) -> str:
@@ -272,6 +296,10 @@ class RemainingLevels:
     @property
     def is_read(self) -> str:
         return f"({self.expression} > 0)"
+
+    @property
+    def is_public(self) -> str:
+        return f"({self.expression} = {PUBLIC})"
 
     def decode(self, raw: Any, people: IntArray) -> IntArray:
         return np.asarray(raw, dtype=np.int64)

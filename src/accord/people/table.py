@@ -40,6 +40,7 @@ from accord.statistics.query import A
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
+    from accord.people.public import PublicLook
     from accord.release.selected import Answers
     from accord.statistics.select import Selected
 
@@ -254,7 +255,11 @@ class Table:
         membership: str = "private",
         at_most: int | None = None,
         mechanism: str = "auto",
-        **options: Any,
+        share: float | None = None,
+        ledger: Ledger | None = None,
+        fresh: bool = False,
+        actor: str | None = None,
+        purpose: str | None = None,
     ) -> Answers:
         """Answer a SELECT of aggregates, planned together and charged once. Needs accord[sql].
 
@@ -276,7 +281,45 @@ class Table:
         from accord.release.selected import Answers
 
         selected = self.select(text, bounds, keys, max_rows=max_rows, membership=membership, at_most=at_most)
-        return Answers(text, selected, self.release(selected.asked, mechanism, **options))
+        asked = selected.asked
+        released = self.release(
+            asked, mechanism, share, ledger=ledger, fresh=fresh, actor=actor, purpose=purpose
+        )
+        return Answers(text, selected, released)
+
+    def public(
+        self,
+        column: str,
+        bounds: tuple[Any, Any] | None = None,
+        *,
+        gap: float | None = None,
+        share: float = 1.0,
+        per_person: str | None = None,
+        ledger: Ledger | None = None,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> PublicLook:
+        """What people who are public everywhere tell about a column: bounds, step, std and keys to declare.
+
+        It reads their values without noise, which costs them inf, and nobody else's (`people/public.py`).
+
+        Args:
+            column: of numbers, dates, timestamps or text.
+            bounds: as declared, if they are; only narrower ones are then suggested, and with a `gap` alone.
+            gap: how far the means of two levels may lie apart, from public knowledge, in the column's units.
+                Left out, the suggestion is wide: levels may go with values.
+            share: of everyone's level, which a mean of the column is to spend; with a `gap`, it decides.
+            per_person: what a person's rows come to, where they have several; the mean, if left out.
+            ledger, actor, purpose: as of `release`. Whoever is stricter in another table of the ledger is not
+                read.
+
+        Raises:
+            PlanError: nobody is public. Nothing is spent.
+            QueryError: the column, or what is declared, cannot be used. Nothing is spent.
+        """
+        from accord.release.looking import look
+
+        return look(self, column, bounds, gap, share, per_person, ledger=ledger, actor=actor, purpose=purpose)
 
     def own_ledger(self) -> Ledger | None:
         """The ledger of its description; None: it has none."""

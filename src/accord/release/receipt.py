@@ -63,7 +63,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
                 "rmse": _or_null(c.rmse),
                 "rmse_here": _or_null(c.rmse_here),
                 "note": c.note,
-                "charges": None if c.calibration is None else _charges(plan.spec, c.cost),
+                "charges": None if c.calibration is None else charges_document(plan.spec, c.cost),
             }
             for c in plan.candidates
         ],
@@ -99,7 +99,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         "accord": accord.__version__,
         "time": release.time.isoformat(),
         **_decision(release.plan),
-        "charges": _charges(release.plan.spec, release.cost),
+        "charges": charges_document(release.plan.spec, release.cost),
         "rmse": _or_null(release.rmse),
         "rmse_here": _or_null(release.rmse_here),
         **_booked(release),
@@ -127,7 +127,7 @@ def derived_document(derived: FromAnswers, confidence: float = 0.95) -> dict[str
         "formula": derived.formula(names),
         **how,
         "numbers": [{"name": name, **_parent(number)} for number, name in names.items()],
-        "charges": [entry for spec in specs for entry in _charges(spec, np.zeros_like(spec.micro))],
+        "charges": [entry for spec in specs for entry in charges_document(spec, np.zeros_like(spec.micro))],
         "value": _or_null(derived.value),
         **({"rmse_here": derived.rmse_here} if isinstance(derived, Derived) else {}),
         "interval": {"confidence": confidence, "about": "these people", "bounds": plain_data(ends)},
@@ -214,7 +214,7 @@ def _workload_receipt(release: Release) -> dict[str, Any]:
         "schema": SCHEMA,
         "accord": accord.__version__,
         **_together(release.plan),
-        "charges": _charges(release.plan.spec, release.cost),
+        "charges": charges_document(release.plan.spec, release.cost),
         **_booked(release),
         "receipts": [release_document(part) for part in release.parts],
     }
@@ -227,7 +227,7 @@ def _together(plan: Plan) -> dict[str, Any]:
         **({} if reported is None else {"report_missing": number_text(reported)}),
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
-        "charges": _charges(plan.spec, plan.cost),
+        "charges": charges_document(plan.spec, plan.cost),
         "total": plan.total,
     }
 
@@ -249,7 +249,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
             "people": plan.spec.total,
             "opted_out": plan.spec.opted_out,
         },
-        "charges": _charges(plan.spec, plan.cost),
+        "charges": charges_document(plan.spec, plan.cost),
         "unit": plan.unit,
         "rmse": _or_null(plan.rmse),
         "rmse_here": _or_null(plan.rmse_here),
@@ -263,7 +263,7 @@ def _or_null(error: float | None) -> float | None:
     return None if error is None or isnan(error) else error
 
 
-def _charges(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
+def charges_document(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
     """What each level is charged.
 
     Of many levels, by ranges: from "level" to "to", at most "charge" and at least "least".

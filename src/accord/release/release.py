@@ -6,7 +6,7 @@ The only user of the secure noise.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from accord.errors import AccordError, LedgerError, PlanError, PrivacyWarning, w
 from accord.mechanisms.sample import SampleCalibration
 from accord.noise import SECURE, Noise
 from accord.people.public_groups import PublicGroups
-from accord.people.spending import Charged, Unbooked
+from accord.people.spending import Charged, Group, Unbooked
 from accord.people.summary import Summary
 from accord.planning import Plan
 from accord.release.answer import answer, run_algorithm
@@ -69,7 +69,10 @@ def release(
         refuse_other_people(part, people, ledger is not None)
         refuse_keeping_rows(people.reader, part)
     if ledger is None:
-        unbooked = _remember(table, groups)
+        unbooked = remember(
+            table,
+            [(people.reader.group, Charged(part.spec.micro, part.cost)) for people, part in groups.values()],
+        )
         _LOG.debug("reading %s", _columns_read(plan))
         answers = _answers_without_ledger(table, plan, groups, read)
     elif not fresh and (booked := repeated(ledger, groups, signature)) is not None:
@@ -77,7 +80,7 @@ def release(
     else:
         unbooked = None
         reservations = _reserve(ledger, table, plan, groups, signature)
-        with _charged(ledger, reservations.values()):
+        with charged(ledger, reservations.values()):
             entries = ", ".join(str(reservation.entry) for reservation in reservations.values())
             _LOG.debug("charged as entry %s; reading %s", entries, _columns_read(plan))
             answers = _read_and_add_noise(ledger, groups, reservations)
@@ -94,10 +97,9 @@ def release(
 # ---- without a ledger: remember ------------------------------------------------------------------------
 
 
-def _remember(table: Table, groups: Groups) -> Unbooked | None:
+def remember(table: Table, charges: Iterable[tuple[Group, Charged]]) -> Unbooked | None:
     """Add what is charged to what this process knows of the table; a table's second release warns."""
     spending, group = table.reader.spending, table.reader.group
-    charges = [(people.reader.group, Charged(part.spec.micro, part.cost)) for people, part in groups.values()]
     if spending.add(charges):
         warn(
             "this is the second release of this table in this process. Charges add up, and without a ledger "
@@ -126,7 +128,7 @@ def _reserve(
 
 
 @contextmanager
-def _charged(ledger: Ledger, reservations: Iterable[Reservation]) -> Iterator[None]:
+def charged(ledger: Ledger, reservations: Iterable[Reservation]) -> Iterator[None]:
     """Whatever goes wrong in here has been charged: it is booked as failed, and the error says so."""
     from accord.ledger import charging
 
@@ -248,17 +250,20 @@ def _commit(
     answered: Mapping[Any, Answered],
 ) -> dict[Any, Release]:
     """Book every answer with its receipts: none leaves that the ledger does not have."""
+    entries = book(ledger, [(reservation, answered[key]) for key, reservation in reservations.items()])
+    return {
+        key: replace(answers[key], booked=entry) for key, entry in zip(reservations, entries, strict=True)
+    }
+
+
+def book(ledger: Ledger, done: Sequence[tuple[Reservation, Answered]]) -> list[Booked]:
+    """Book what came of reservations, all at once; an error says that they were charged all the same."""
     from accord.ledger import charging
 
     try:
-        done = [(reservation, answered[key]) for key, reservation in reservations.items()]
-        entries = charging.settle_all(ledger.books, done)
+        return [Booked(entry.seq, entry.hash) for entry in charging.settle_all(ledger.books, done)]
     except LedgerError as fault:
         raise LedgerError(f"{fault} {_CHARGED}") from None
-    return {
-        key: replace(answers[key], booked=Booked(entry.seq, entry.hash))
-        for key, entry in zip(reservations, entries, strict=True)
-    }
 
 
 def _columns_read(plan: Plan) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from accord import odds
 from accord.budget import MICRO, PUBLIC, amount_text, to_micro
 from accord.errors import LedgerError, did_you_mean
+from accord.release.looking import MECHANISM
 from accord.report import svg
 from accord.report.html import article
 from accord.report.svg import Mark
@@ -93,10 +94,21 @@ def _release(event: dict[str, Any]) -> dict[str, Any]:
         "actor": event["actor"],
         "purpose": event["purpose"],
         "state": event["state"],
-        "answers": [{name: r[name] for name in ("value", "interval", "rmse")} for r in event["receipts"]],
+        "answers": [
+            {**{name: r[name] for name in ("value", "interval", "rmse")}, **_suggested(r)}
+            for r in event["receipts"]
+        ],
         "people": sum(line["people"] for line in charged),
         "most": max((line["charge"] for line in protected), key=float, default="0"),
     }
+
+
+def _suggested(receipt: dict[str, Any]) -> dict[str, str]:
+    """Of a look at public people, what it suggests, in words."""
+    if receipt["mechanism"] != MECHANISM:
+        return {}
+    names = [name for name, value in receipt["value"].items() if value is not None]
+    return {"value": f"suggests {', '.join(names) or 'nothing'}"}
 
 
 def board_view(found: dict[str, Any]) -> RenderableType:

@@ -37,6 +37,7 @@ from accord.planning import Plan
 
 KEY = "a key for programs that are tried"
 _RELEASING = import_module("accord.release.release")
+_LOOKING = import_module("accord.release.looking")
 
 
 @dataclass(frozen=True)
@@ -288,6 +289,7 @@ def _stand_ins(noise: ProgramNoise) -> Iterator[None]:
             "answer": for_plan(release["answer"]),
             "run_algorithm": for_plan(release["run_algorithm"]),
         },
+        _LOOKING: {"datetime": _Clock},
         chain: {"datetime": _Clock},
         # where a source lies is public, and elsewhere in each run
         table: {"uuid4": lambda: UUID(int=next(numbers)), "without_password": _file_names},

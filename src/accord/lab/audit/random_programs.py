@@ -159,6 +159,12 @@ def _released_of_remaining(dice: Dice, name: str, asked: str) -> Step:
     return Step(f"show({name}.release({plan}, ledger=ledger))", name, "0.5", True, True)
 
 
+def _looks(options: str) -> list[Step]:
+    """What public people have, of whom the person who changes is none."""
+    asked = ("'x'", "'x', (0, 100), gap=5", "'c'", "'d'")
+    return [Step(f"show(people.public({each}{options}))", "people") for each in asked]
+
+
 def _commanded(dice: Dice, path: str, source: Source) -> Step:
     """The same on the command line."""
     statistic = dice.one(
@@ -203,7 +209,7 @@ def _questions(dice: Dice) -> World:
     columns = dice.one("['x']", "['x', 'd', 'b']", "['c', 'x']")
     algorithm, t = dice.one("noisy_count", "constant"), dice.one("'max'", "'mean'", "0.3")
     sample = f"accord.sample({algorithm}, people, t={t}, columns={columns}, rows={rows!r})"
-    steps.append(Step(f"show({sample})", "people"))
+    steps += [Step(f"show({sample})", "people"), *_looks("")]
     if form in ("csv", "parquet"):
         steps += [_commanded(dice, f"people.{form}", source) for _ in range(2)]
     changed = {"people": other_rows(dice, source, person)}
@@ -245,6 +251,7 @@ def _with_a_ledger(dice: Dice) -> World:
         steps.append(Step(f"show(ledger.register({name}, 'people'))", name))
         steps.append(_released_of_remaining(dice, name, question(dice, True, public=False)))
         steps.append(_released(dice, name, asked[3], True))
+    steps += _looks(", ledger=ledger")
     steps.append(Step("show(ledger.history()); show(ledger.verify()); show(ledger.export())"))
     steps.append(
         Step("show(command('ledger', 'history', 'books.db')); show(command('ledger', 'show', 'books.db'))")
