@@ -196,7 +196,7 @@ def test_no_alarm_in_a_row(statistic, neighbors, seeded_noise):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("statistic", "neighbors"), JOBS[::22])
+@pytest.mark.parametrize(("statistic", "neighbors"), JOBS[::44])
 def test_no_alarm_many_times_in_a_row(statistic, neighbors, seeded_noise):
     alarms(statistic, neighbors, 3)
 

@@ -40,11 +40,10 @@ FEW = {"J-fig3a": 25, "J-fig3b": 25, "J-fig3c": 25, "J-fig3d": 20, "F-fig2": 40}
 
 LONG = ("J-fig3c", "J-fig3d")
 """Being sure of these takes many minutes each: `accord reproduce` is, and its page is in the docs."""
-SHORT = ("J-fig3a", "J-fig1a", "F-fig2")
-"""Of each kind: the slow tests are sure of all but the long ones."""
 
 
-@pytest.mark.parametrize("key", [*SHORT, *(pytest.param(k, marks=pytest.mark.slow) for k in LONG)])
+@pytest.mark.slow
+@pytest.mark.parametrize("key", LONG)
 def test_claims_with_few_runs(key):
     claims = claims_of(key, FEW[key])
     for claim in claims:

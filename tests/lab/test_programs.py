@@ -90,7 +90,7 @@ def test_nothing_is_found_where_nothing_is(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("start", range(2_000, 2_100, 10))
+@pytest.mark.parametrize("start", range(2_040, 2_100, 10))
 def test_nothing_is_found_in_many_worlds(start):
     assert [
         seed for seed in range(start, start + 10) if programs.difference(random_world(seed)) is not None

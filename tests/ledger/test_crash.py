@@ -52,7 +52,7 @@ PHASES = {
     "rotate": ("former", "changed"),
     **dict.fromkeys(SHARES, ("before", "charged", "booked")),
 }
-FEW, MORE = (200, 12), {"sqlite": (24, 4), "postgres": (80, 14)}
+FEW, MORE = (200, 12), {"sqlite": (48, 8), "postgres": (80, 14)}
 """What a quick test takes, and slow ones: each so-many-th line, and each so-many-th of those from a transaction's first change to its end. (1, 1) takes
 all of them, for hours."""
 
