@@ -15,6 +15,7 @@
     withdrawing.py  leave nothing to people in any table, until they are readmitted
     rotating.py     another key takes the place of the ledger's
     charging.py     reserve before anything is read, settle afterwards; what everyone has left
+    shortage.py     what is said where somebody has too little left
     history.py      how everyone stands and what was done, for reading and for other programs
     person.py       everything that a ledger knows about one person, for that person
     verifying.py    what is wrong with a ledger

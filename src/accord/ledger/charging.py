@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord.budget import MICRO, PUBLIC, IntArray, level_text
+from accord.budget import PUBLIC, IntArray, level_text
 from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger.accounts import (
     Accounts,
@@ -37,6 +37,7 @@ from accord.ledger.registering import agree_on_neighbors
 from accord.ledger.renewing import up_to_date
 from accord.ledger.repeating import question_of, remember
 from accord.ledger.requiring import refuse_unsigned
+from accord.ledger.shortage import too_little_text
 from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
 from accord.ledger.validation import digests, newest_entry
@@ -45,8 +46,6 @@ from accord.people.identity import Registrable, Remaining
 from accord.planning import Plan
 from accord.release.receipt import MOST_LEVELS, folded
 from accord.spec import Spec
-
-_LEVELS_IN_ERRORS = 3
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,7 @@ def _charge(
         raise PlanError(f"{fact}: it was tampered with. Plan again.")
     short = (charge > cohorts.remaining) & (cohorts.level != PUBLIC)
     if short.any():
-        raise BudgetError(_too_little_text(cohorts, charge, short))
+        raise BudgetError(too_little_text(cohorts, charge, short))
     remaining = None
     if planned is not cohorts.chosen:
         remaining = _remaining_by_person(db, before, books.secret, table.spec(), cohorts, plan.spec)
@@ -377,53 +376,3 @@ def _booked(cohorts: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
         }
         for start, end in folded(first.size)
     ]
-
-
-def _too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> str:
-    """Who has too little, and what would fit; by level, which is public."""
-    chosen, remaining, charges, people = (
-        column[short] for column in (cohorts.chosen, cohorts.remaining, charge, cohorts.people)
-    )
-    first = np.flatnonzero(np.diff(chosen, prepend=NONE))  # cohorts are by level
-    last = np.append(first[1:], chosen.size) - 1
-    least, count = np.minimum.reduceat(remaining, first), np.add.reduceat(people, first)
-    columns = (column[:_LEVELS_IN_ERRORS].tolist() for column in (chosen[first], charges[last], least, count))
-    lines = [
-        f"level {level_text(level)} with {level_text(charge)}; {level_text(left)} is left to {n:,} people"
-        for level, charge, left, n in zip(*columns, strict=True)
-    ]
-    others = first.size - _LEVELS_IN_ERRORS
-    more = f", and {others} more levels" if others > 0 else ""
-    share = _fitting_share(cohorts)
-    ask = "No share is sure to fit everyone:"
-    if share is not None:
-        ask = f"Ask for share={level_text(share)} or less, or"
-    return (
-        f"this release charges {', '.join(lines)}{more}. {ask} plan from what is left: "
-        "table.plan(query, remaining=ledger) (on the command line --remaining). "
-        f"{_withdrew_text(cohorts, short)}See 'accord ledger show'. Nothing was spent."
-    )
-
-
-def _withdrew_text(cohorts: CohortsOfTable, short: Any) -> str:
-    """How many of those who have too little have withdrawn, and what to do."""
-    count = int(cohorts.people[short & cohorts.withdrew].sum())
-    if not count:
-        return ""
-    have = "1 person has" if count == 1 else f"{count:,} people have"
-    return (
-        f"{have} withdrawn from the ledger: planning from what is left leaves them out; or register the "
-        "table anew from a source in which they are opted out. "
-    )
-
-
-def _fitting_share(cohorts: CohortsOfTable) -> int | None:
-    """A share, in millionths, under which nobody could be short, whomever a plan for it charges.
-
-    None: there is none.
-    """
-    limited = (cohorts.chosen > 0) & (cohorts.level != PUBLIC)
-    chosen, remaining = cohorts.chosen[limited], cohorts.remaining[limited]
-    # what is left is below 10¹², so that a million times as much is a whole number of 64 bits
-    share = int(np.where(chosen == PUBLIC, 0, remaining * MICRO // chosen).min())
-    return share if 0 < share < MICRO and int(chosen.max()) * share >= MICRO else None

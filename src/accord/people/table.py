@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +13,7 @@ from accord import planning, relation
 from accord.budget import level_text
 from accord.engines import Engine, Kind, absolute, can_be_opened_again, has_place, without_password
 from accord.errors import PlanError, QueryError, SourceError
+from accord.people.checking import checked
 from accord.people.consent import Consent
 from accord.people.description import Description
 from accord.people.identity import Identity, TableIdentity
@@ -24,16 +25,11 @@ from accord.planning import Plan
 from accord.release import Release, release
 from accord.spec import Spec
 from accord.statistics import (
-    Algorithm,
-    Grid,
     Grouped,
-    Indicator,
-    OneOf,
     Part,
     Query,
     Workload,
     reporting_missing,
-    where,
 )
 from accord.statistics.declared import Undescribed, described
 from accord.statistics.query import A
@@ -346,84 +342,25 @@ class Table:
         Returns:
             What else must be taken for granted here.
         """
-        query = self.described(query)
-        if isinstance(query, Workload):
-            return tuple(dict.fromkeys(note for part in query.queries for note in self.check(part)))
-        if not isinstance(query, Query):
-            return ()  # `plan` and `release` say so
-        self.reader.check(query)
-        is_public = isinstance(query, Grouped) and query.part.public
-        if self.user is not None and not is_public and not isinstance(query, Algorithm):
-            self.reader.people(query)  # refuses what a person's rows cannot come to
-        if self.user is None and query.needs_rows:
-            raise QueryError(
-                f"each row is one person here, so that {query.needs_rows} has no meaning. Leave it out, or "
-                "open the table with user='…' (on the command line --user) if people have several rows."
-            )
-        if isinstance(query, Grouped):
-            self._refuse_levels(query)
-            inner, *others = self.check(query.query)
-            whose = inner if self.user is None else self._about_rows(query)
-            return whose, *self._about_untyped(query.part.condition), *others
-        declared: tuple[str, ...] = ()
-        if self.knowing(query) is not query:
-            declared = (self._about_complete(query.columns),)
-        grid = query.encoding if isinstance(query.encoding, Grid) else None
-        if grid and grid.per_person == "rows" and self.user is None:
-            raise QueryError(
-                "a number of rows needs to know whose they are. "
-                "Open the table with user='…' (on the command line --user)."
-            )
-        self._refuse_levels(query)
-        whose = "each row is one person" if self.user is None else self._about_rows(query)
-        about_levels = () if self._consent is None else (self._consent.note,)
-        condition = query.encoding.condition if isinstance(query.encoding, Indicator) else None
-        notes = (whose, *self._about_untyped(condition), *declared, *about_levels)
-        read: Grid | OneOf | None = grid if grid and grid.per_person != "rows" else None
-        if isinstance(query.encoding, OneOf) and query.encoding.edges:
-            read = query.encoding
-        if read is None or self.columns[read.column] != "untyped":
-            return notes
-        readable = self.reader.engine.dialect.readable(read.column, read.kind)
-        untyped = f"{read.column} has no type of its own: what is not a {readable} is missing"
-        return whose, untyped, *notes[1:]
-
-    def _about_untyped(self, condition: where.Condition | None) -> Iterator[str]:
-        """What a condition reads in columns without types, in sentences: what it cannot is missing."""
-        for column, kind in dict.fromkeys(where.reads_as(condition) if condition else ()):
-            if self.columns[column] == "untyped":
-                readable = self.reader.engine.dialect.readable(column, kind)
-                yield f"{column} has no type of its own: in the condition what is not a {readable} is missing"
+        return checked(self, self.described(query))
 
     def knowing(self, query: Any) -> Any:
         """A question with what the table itself declares: that no value of a column is missing."""
         if isinstance(query, Workload):
             queries = tuple(self.knowing(part) for part in query.queries)
             return query if queries == query.queries else replace(query, queries=queries)
-        return query.with_all_values(self._complete) or query
+        return query.with_all_values(self.complete) or query
 
     @property
-    def _complete(self) -> frozenset[str]:
+    def complete(self) -> frozenset[str]:
         """The columns in which no value is missing, as the table or its description declares."""
         described = frozenset() if self.description is None else self.description.complete
         return self.reader.engine.complete | described
 
-    def _about_complete(self, columns: tuple[str, ...]) -> str:
-        """Who declares that no value of these columns is missing, in a sentence."""
-        are = f"{', '.join(columns)} {'is' if len(columns) == 1 else 'are'}"
-        if self.description is None or self.reader.engine.complete.issuperset(columns):
-            return f"the table declares that no value is missing: {are} NOT NULL there"
-        return f"{self.description.file} declares that no value is missing: {', '.join(columns)}"
-
-    def _about_rows(self, query: Query) -> str:
-        return f"a person is whoever has the same {self.user}, {query.rows_come_to}"
-
-    def _refuse_levels(self, query: Query) -> None:
-        if self.level_column in query.columns:
-            raise QueryError(
-                f"column {self.level_column!r} holds the levels, which are public "
-                "and decide everyone's weight. Look at spec() for how many have which."
-            )
+    @property
+    def about_levels(self) -> tuple[str, ...]:
+        """Where levels come from that are not the table's own, in a sentence."""
+        return () if self._consent is None else (self._consent.note,)
 
     def groups(self, part: Part) -> dict[Any, Table]:
         """Each public group as a table of its own. The levels of all are read at once."""
