@@ -138,8 +138,9 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--keys",
             multiple=True,
-            metavar="[COLUMN=]A,B,…",
-            help="The groups of --by, declared; of several columns, each: --keys ward=A,B --keys sex=f,m.",
+            metavar="[COLUMN=]A,B,…|@FILE",
+            help="The groups of --by, declared: listed, or in a file (.txt with one a line, .csv, .parquet); "
+            "of several columns, each: --keys ward=@wards.txt --keys sex=f,m.",
         ),
         click.option(
             "--membership",

@@ -42,7 +42,7 @@ from accord.relation import Relation, named
 from accord.statistics import where as grammar
 from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import OneOf
-from accord.statistics.keys import By, Keys, read_at_most, read_columns, read_keys_of
+from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_columns, read_keys_of
 from accord.statistics.query import A, Query
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ class Part:
 
     def _described_groups(self) -> dict[str, Any]:
         if len(self.by) == 1:
-            return {"by": self.by[0], "keys": list(self.keys[0])}
-        each = {by: list(keys) for by, keys in zip(self.by, self.keys, strict=True)}
+            return {"by": self.by[0], "keys": described_keys(self.keys[0])}
+        each = {by: described_keys(keys) for by, keys in zip(self.by, self.keys, strict=True)}
         return {"by": list(self.by), "keys": each} if self.by else {}
 
 

@@ -27,7 +27,7 @@ from accord.relation import Relation
 from accord.statistics.encoding import Kind, OneOf, PerPerson
 from accord.statistics.grid import ROWS_COME_TO, read_per_person
 from accord.statistics.groups import MOST_FREQUENT, TIES, asked_by_group, part_of
-from accord.statistics.keys import By, Keys, read_at_most, read_label, read_labels, read_list
+from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_label, read_labels, read_list
 from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Cells
@@ -105,7 +105,7 @@ class Histogram(Query):
         return {
             "statistic": self.statistic,
             "column": self.column,
-            **(edges if self.edges else {"categories": list(self.categories)}),
+            **(edges if self.edges else {"categories": described_keys(self.categories)}),
             "missing": self._missing_word,
             **({"per_person": self.per_person} if self.per_person not in (None, "mean") else {}),
             **({"at_most": self.at_most} if self.at_most > 1 else {}),
