@@ -4,6 +4,8 @@
     python bench/run.py --rows 10000000      a quicker look
     python bench/run.py --json
 
+Crosstabs have a floor of their own: DuckDB's GROUP BY of the same columns.
+
 Times on shared machines are noisy; ratios within one run are less so. Each figure is the smallest of several
 alternating rounds.
 """
@@ -109,6 +111,52 @@ def scans(rows: int, rounds: int) -> list[dict[str, object]]:
     ]
 
 
+def make_cells(rows: int) -> Path:
+    """The same levels, with a ward of fifty, as text and as a number, and one of two sexes."""
+    path = DATA / f"cells_{rows}.parquet"
+    if not path.exists():
+        DATA.mkdir(exist_ok=True)
+        print(f"making {path} …", file=sys.stderr)
+        con = duckdb.connect()
+        con.execute("SELECT setseed(0.5)")
+        con.execute(f"""
+            COPY (SELECT 'ward ' || w AS ward, w AS code, CASE WHEN s < 0.5 THEN 'f' ELSE 'm' END AS sex,
+                         CASE WHEN r < 0.05 THEN 0.0 WHEN r < 0.3 THEN 0.01 WHEN r < 0.8 THEN 1.0
+                              ELSE 'inf'::DOUBLE END AS epsilon
+                  FROM (SELECT random() AS r, random() AS s, CAST(floor(random() * 50) AS INTEGER) AS w
+                        FROM range({rows})))
+            TO '{path}' (FORMAT parquet, COMPRESSION zstd)""")
+    return path
+
+
+def crosstabs(rows: int, rounds: int) -> list[dict[str, object]]:
+    """Of 2 × 50 cells, next to DuckDB's own GROUP BY; and to one that groups by the levels, too."""
+    path, con, results = make_cells(rows), duckdb.connect(), []
+    keys = {"sex": ["f", "m"], "ward": [f"ward {k}" for k in range(50)], "code": range(50)}
+    people = accord.table(path, epsilon="epsilon")
+    people.spec()
+    for column in ("ward", "code"):
+        query = accord.crosstab("sex", column, keys={name: keys[name] for name in ("sex", column)})
+        times = fastest(
+            {
+                f"GROUP BY sex, {column}": lambda by=column: con.execute(
+                    f"SELECT sex, {by}, count(*) FROM '{path}' GROUP BY ALL"
+                ).fetchall(),
+                f"GROUP BY sex, {column}, level": lambda by=column: con.execute(
+                    f"SELECT sex, {by}, epsilon, count(*) FROM '{path}' GROUP BY ALL"
+                ).fetchall(),
+                f"crosstab of sex and {column}, 100 cells": lambda asked=query: people.release(asked),
+            },
+            rounds,
+        )
+        floor, *_ = times.values()
+        for name, t in times.items():
+            aim = 1.6 if name.startswith("crosstab") else None
+            ratio = round(t / floor, 2)
+            results.append({"what": name, "rows": rows, "seconds": round(t, 3), "ratio": ratio, "aim": aim})
+    return results
+
+
 def small() -> list[dict[str, object]]:
     generator = np.random.default_rng(1)
     table = accord.table(
@@ -146,7 +194,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    results = [*small(), *scans(options.rows, options.rounds)]
+    results = [*small(), *scans(options.rows, options.rounds), *crosstabs(options.rows, options.rounds)]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if options.json:
         versions = {"python": platform.python_version(), "duckdb": duckdb.__version__}

@@ -131,6 +131,22 @@ def test_the_page_of_described_tables_runs(folder, tmp_path, monkeypatch):
     assert json.loads(Path("answers.json").read_text(encoding="utf-8"))["names"][1] == "old people"
 
 
+def test_the_examples_of_the_page_of_crosstabs_run(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    page = (ROOT / "docs" / "crosstabs.md").read_text(encoding="utf-8")
+    (example,), names = blocks("python", page), {}
+    exec(example, names)
+    assert len(names["table"].value) == len(names["rows"]) == 6
+    assert sum(row["value"] for row in names["by_status"]) == pytest.approx(names["total"]["value"])
+    assert (
+        names["total"]["low"] - 2_000 < 18_376 < names["total"]["high"] + 2_000
+    )  # of all who are in the cells
+    (block,) = blocks("sh", page)
+    for line in block.splitlines():
+        result = CliRunner().invoke(main, [*shlex.split(line)[1:], "--json"])
+        assert result.exit_code == 0 and len(json.loads(result.stdout)["value"]) == 4
+
+
 def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     monkeypatch.chdir(folder)
     names = {}

@@ -247,10 +247,9 @@ class Dialect(ABC):
         """What stands before the colon of an entry, and what stands after it."""
         return f"split_part({entry}, ':', 1)", f"split_part({entry}, ':', 2)"
 
-    def position(self, column: str, texts: Sequence[str]) -> str:
-        """Which of several texts a column has, as its place among them; NULL: none."""
-        letters = self.letters(column)
-        arms = (f"WHEN ({letters} = {self.text(text)}) THEN {k}" for k, text in enumerate(texts))
+    def position(self, x: str, values: Sequence[str]) -> str:
+        """Which of several values something is, as its place among them; NULL: none. All of it is SQL."""
+        arms = (f"WHEN ({x} = {value}) THEN {k}" for k, value in enumerate(values))
         return f"CASE {' '.join(arms)} END"
 
 

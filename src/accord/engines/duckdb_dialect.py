@@ -167,6 +167,6 @@ class DuckDBDialect(StandardLiterals, Dialect):
     def unhexed(self, x: str) -> str:
         return f"decode(unhex({x}))"
 
-    def position(self, column: str, texts: Sequence[str]) -> str:
+    def position(self, x: str, values: Sequence[str]) -> str:
         """Faster than one comparison after the other."""
-        return f"list_position([{', '.join(map(self.text, texts))}], {self.letters(column)}) - 1"
+        return f"list_position([{', '.join(values)}], {x}) - 1"

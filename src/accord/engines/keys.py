@@ -107,5 +107,7 @@ def _table(dialect: Dialect, entries: Iterable[tuple[str, int]], columns: str) -
 def _place_by_case(dialect: Dialect, column: str, kind: Kind, keys: tuple[Any, ...]) -> str:
     """Which of the keys a column has, as its place among them; NULL: none."""
     if kind == "text" and all(isinstance(key, str) for key in keys):
-        return dialect.position(column, keys)
+        return dialect.position(dialect.letters(column), [dialect.text(key) for key in keys])
+    if kind == "number" and key_places(dialect, column, kind, keys) is not None:
+        return dialect.position(dialect.finite_number(column, kind), [dialect.double(float(k)) for k in keys])
     return f"CASE {where_sql.first_equal(dialect, column, kind, keys)} END"

@@ -18,7 +18,7 @@ from accord.errors import TABLE_CHANGED, SourceError
 from accord.people.levels import LevelReader
 from accord.people.summary import Summary
 from accord.spec import Spec
-from accord.statistics.encoding import Codes, Encoding, Grid, OneOf
+from accord.statistics.encoding import Codes, Encoding, Grid, Indicator, OneOf
 
 
 class Aggregates(NamedTuple):
@@ -118,7 +118,10 @@ class Aggregation:
         grid = self.encoding if isinstance(self.encoding, Grid) else None
         missing = grid.missing_cell if grid else 0
         asked = self.engine.dialect, self.source, self.levels.expression, self._cell, missing
-        if grid and grid.powers == 2:
+        if self.encoding == Indicator(None):  # everyone adds 1: their number is all there is
+            columns = self.engine.fetch(shapes.levels(self.source, self.levels.expression, self.part))
+            sums = [columns["people"].tolist()] * 2
+        elif grid and grid.powers == 2:
             sql = shapes.by_level_with_squares(*asked, grid.cells, self.part)
             columns = self.engine.fetch(sql, wide=("total", "squares"))
             sums = [columns["members"].tolist(), columns["total"], columns["squares"]]

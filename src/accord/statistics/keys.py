@@ -18,7 +18,7 @@ from accord.statistics.query import column_name, exact
 RESERVED = ("value", "rmse", "few")
 """What else stands in a row of the answer, besides the group's key."""
 MOST_COMBINATIONS = 200_000
-"""Of the keys of several columns: so many groups are planned, read and shown in seconds."""
+"""Of the keys of several columns: exact noise for so many groups takes about a minute."""
 MOST_LISTED = 1_000
 """Documents list so many keys of a column; of more they say how many there are, and a digest."""
 By: TypeAlias = "str | Iterable[str] | None"

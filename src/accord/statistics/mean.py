@@ -219,7 +219,8 @@ def mean(
         where: only of people who meet this condition, such as "age >= 30". Whether somebody does is private.
         by, keys: of each group of people with one of these `keys` in the column `by`: a row for each. Keys
             are declared, never taken from the data: a list or the like, or the path of a file of a public
-            list (.txt with one key a line, .csv or .parquet), which is read now.
+            list (.txt with one key a line, .csv or .parquet), which is read now. Of several columns,
+            by=["ward", "sex"] with keys={"ward": […], "sex": […]}: a row for each combination.
         membership: "private": everyone is charged, member or not. "public": everyone may know who is in which
             group, and each costs its own people.
         at_most: in how many of the groups one person may be, where people have several rows: the most
