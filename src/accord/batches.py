@@ -68,6 +68,7 @@ QUESTION = (
     Field("columns", LIST, "The columns of a crosstab"),
     Field("membership", one_of("private"), "Groups of a batch are private"),
     Field("at_most", NUMBER, "In how many groups or categories one person may be"),
+    Field("suppress", TRUTH, "Whether groups that may be empty are left out; above 50 if it is not said"),
     Field("per_person", TEXT, "What a person's rows come to"),
     Field("edges", LIST, "Of a histogram's cells"),
     Field("categories", _ANYTHING, "A histogram's categories; of a regression, a table of them"),

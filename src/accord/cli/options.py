@@ -157,6 +157,11 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             metavar="K",
             help="With --user: in how many groups or categories one person may be.",
         ),
+        click.option(
+            "--suppress/--no-suppress",
+            default=None,
+            help="Leave out groups that may be empty, as far as the noise tells [default: above 50 groups].",
+        ),
         *(
             click.option(f"--{own.name}", type=own.type, metavar=own.metavar, help=own.help)
             for own in OWN_OPTIONS

@@ -86,7 +86,7 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
 
 def _part(columns: Columns, by: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Of whom it is asked, but for the columns of groups themselves."""
-    part = {name: options[name] for name in ("where", "membership", "at_most")}
+    part = {name: options[name] for name in ("where", "membership", "at_most", "suppress")}
     return {**part, "keys": _keys(columns, by, options["keys"])}
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from accord.errors import QueryError, did_you_mean
 from accord.mechanisms.prediction import AroundValue
 from accord.planning import Plan, midpoint_error
+from accord.release.answer import finished
 from accord.statistics import Grouped, Part
 from accord.statistics.noise_sums import half_width_of_sum
 from accord.statistics.target import Counted, Total
@@ -77,6 +78,8 @@ def margin(release: Release, columns: Sequence[str], confidence: float) -> list[
     kept = [column for column in part.by if column in columns]
     cells: dict[tuple[Any, ...], list[tuple[Row, Any]]] = {}
     answers: Any = release.value
+    if release.suppressed:  # margins are of all cells
+        answers, _ = finished(release.plan, release.released, everything=True)
     for row, group in zip(answers, part.groups, strict=True):
         cells.setdefault(tuple(row[column] for column in kept), []).append((row, group))
     return [

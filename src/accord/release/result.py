@@ -16,6 +16,7 @@ from accord.budget import IntArray
 from accord.errors import QueryError
 from accord.people.spending import Unbooked
 from accord.planning import Plan, by_level, midpoint_error
+from accord.release.suppressing import is_suppressed
 from accord.statistics import Algorithm, Answer, Grouped, Part
 from accord.statistics.query import A
 from accord.statistics.target import Products, Quantiles, Ranks
@@ -54,8 +55,8 @@ class Release(Generic[A]):
 
         A number (unbiased, so that it can lie outside the bounds where the noise is large); {cell: number}
         for a histogram; for a quantile a point of the grid, a date of dates; a list for several quantiles.
-        A list of answers for a workload. A row for each group, public or private; of public groups by a
-        condition alone, the answer.
+        A list of answers for a workload. A row for each group, public or private, that is not left out
+        (`suppressed` says how many are); of public groups by a condition alone, the answer.
         """
         return cast(A, self._value())
 
@@ -154,8 +155,9 @@ class Release(Generic[A]):
 
         In `plan.unit`. For a quantile: the percentiles of these people (their values rounded to the grid's
         steps) between which the answer lies; of several quantiles, between which all of them lie together.
-        Of groups, {key: interval}; of a workload, a list. Free of charge. It does not hold the bias that
-        arises when levels go with values: `plan.bias_bound` is for that.
+        Of groups, {key: interval}; where some are left out (`suppress=`), all of them together lie in theirs.
+        Of a workload, a list. Free of charge. It does not hold the bias that arises when levels go with
+        values: `plan.bias_bound` is for that.
         """
         return self._of_each(confidence, Release.interval, self._interval)
 
@@ -181,12 +183,24 @@ class Release(Generic[A]):
             raise QueryError("an algorithm of your own has no interval here: only it can tell its error.")
         if self._by is None:
             return of_one(self.answer, self.released, confidence)
-        rows: Any = self.answer
+        rows, by = cast(list[dict[str, Any]], self.answer), self._by
         released = self.released or [()] * self.plan.private_groups
+        together = self.groups_together
+        each = 1 - (1 - confidence) / together if together > 1 else confidence
+        groups = {by.group_of(row): row for row in rows}
         return {
-            self._by.group_of(row): of_one(row["value"], of_group, confidence)
-            for row, of_group in zip(rows, released, strict=True)
+            group: of_one(row["value"], released[by.places[group]], each) for group, row in groups.items()
         }
+
+    @property
+    def groups_together(self) -> int:
+        """For how many groups together intervals hold: for all, where some are left out; else for each."""
+        return self.plan.private_groups if is_suppressed(self.plan) else 1
+
+    @property
+    def suppressed(self) -> int:
+        """How many groups are left out of the answer, because they may be empty (`suppress=`)."""
+        return self.plan.private_groups - len(cast(list[Any], self.answer)) if is_suppressed(self.plan) else 0
 
     def _interval(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         factor = self.plan.error_factor(released)
