@@ -5,7 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,6 +24,7 @@ from accord.release.suppressing import largest_of_nobody, noise_bound, shown
 KEYS = [f"k{j}" for j in range(60)]
 HELD = 6
 """So many of the keys have people, 500 each; the others nobody."""
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 NUMBERS = {"column": "x", "bounds": (0, 1)}
 QUESTIONS = {
     "count": lambda **part: accord.count(**part),
@@ -243,6 +246,15 @@ def test_texts_and_documents_say_how_many_are_left_out():
     whole = people(inf).release(accord.count(**ASKED, suppress=False))
     assert "suppressed" not in whole.to_pandas().attrs and "left out:" not in str(whole)
     assert "suppress" not in whole.receipt()["query"]
+
+
+def test_documents_of_long_lists_fit_their_schemas():
+    keys = [f"k{j}" for j in range(1_200)]
+    release = people(inf).release(accord.count(by="w", keys=keys))
+    for name, document in (("receipt", release.receipt()), ("plan", release.plan.describe())):
+        schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+        assert not list(jsonschema.Draft202012Validator(schema).iter_errors(document))
+    assert release.receipt()["query"]["keys"]["number"] == 1_200 and release.suppressed == 1_194
 
 
 def test_on_the_command_line_and_in_batches(tmp_path, monkeypatch):
