@@ -25,8 +25,8 @@ from accord.errors import QueryError, did_you_mean
 from accord.statistics import ALL, Query, Workload, workload
 from accord.statistics.declared import Undescribed
 from accord.toml_files import (
+    KEYS_BY_COLUMN,
     LIST,
-    LIST_OR_LISTS,
     NUMBER,
     TEXT,
     TEXT_OR_NUMBER,
@@ -40,6 +40,7 @@ from accord.toml_files import (
     TomlFile,
     json_schema,
     one_of,
+    placed,
 )
 
 if TYPE_CHECKING:
@@ -63,10 +64,13 @@ QUESTION = (
     Field("missing", VALUE, "What becomes of missing values"),
     Field("where", TEXT, 'Of whom, such as "age >= 65"'),
     Field("by", TEXTS, "An answer for each group of this column, or for each combination of several"),
-    Field("keys", LIST_OR_LISTS, "The groups; of several columns, a table of the keys of each"),
+    Field(
+        "keys", KEYS_BY_COLUMN, "The groups, a list or a file of one; of several columns, a table of these"
+    ),
     Field("columns", LIST, "The columns of a crosstab"),
     Field("membership", one_of("private"), "Groups of a batch are private"),
     Field("at_most", NUMBER, "In how many groups or categories one person may be"),
+    Field("suppress", TRUTH, "Whether groups that may be empty are left out; above 50 if it is not said"),
     Field("per_person", TEXT, "What a person's rows come to"),
     Field("edges", LIST, "Of a histogram's cells"),
     Field("categories", _ANYTHING, "A histogram's categories; of a regression, a table of them"),
@@ -153,6 +157,8 @@ def _question(section: Section) -> Query | Undescribed:
     ask = _BY_NAME[given["statistic"]].ask
     parameters = signature(ask).parameters
     arguments = {name: value for name, value in given.items() if name not in _OF_A_BATCH}
+    if "keys" in arguments:
+        arguments["keys"] = placed(arguments["keys"], section.file)
     for name in arguments:
         if name not in parameters:
             section.refuse(name, f"{given['statistic']} takes no {name}: {did_you_mean(name, parameters)}")

@@ -35,7 +35,7 @@ from accord.statistics.declared import Declared
 from accord.statistics.keys import read_keys
 from accord.toml_files import (
     ENDS,
-    LIST,
+    KEYS,
     MOMENT,
     NUMBER,
     NUMBERS_BY_NAME,
@@ -49,6 +49,7 @@ from accord.toml_files import (
     TomlFile,
     json_schema,
     one_of,
+    placed,
     table_of,
 )
 
@@ -78,7 +79,7 @@ COLUMN = (
     Field("step", TEXT_OR_NUMBER, "The values' own resolution, such as 1, or '1 day'"),
     Field("std", NUMBER, "A publicly known upper bound of the standard deviation"),
     Field("missing", VALUE, "'none' if it is publicly known that no value is missing; or what one counts as"),
-    Field("keys", LIST, "Its groups or categories, from public knowledge"),
+    Field("keys", KEYS, "Its groups or categories, from public knowledge: a list, or a file of one"),
 )
 CONSENT = (
     Field("source", TEXTS, "The register of who chose which level", is_required=True),
@@ -342,7 +343,7 @@ def _read_column(section: Section, name: str) -> Declared:
     keys = None
     if "keys" in given:
         with section.at("keys"):
-            keys = read_keys(given["keys"])
+            keys = read_keys(placed(given["keys"], section.file), name, kind=kind)
         if kind is not None and not _are_of(kind, keys):
             section.refuse("keys", f"keys of another kind are declared of a column of kind {kind!r}.")
     return Declared(

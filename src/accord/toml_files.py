@@ -89,10 +89,21 @@ ENDS = Form(
 )
 VALUE = Form("a text in quotes, a number or a date", _is_end, _END)
 LIST = Form("a list", lambda x: _is_list_of(_is_key, x), {"type": "array", "items": _ANY, "minItems": 1})
-LIST_OR_LISTS = Form(
-    "a list, or a table of lists such as { ward = ['A', 'B'], sex = ['f', 'm'] }",
-    lambda x: LIST.fits(x) or _is_table_of(LIST.fits, x),
-    {"anyOf": [LIST.schema, {"type": "object", "additionalProperties": LIST.schema, "minProperties": 1}]},
+KEYS = Form(
+    "a list, or a file of one such as 'codes.txt'",
+    lambda x: LIST.fits(x) or _is_text(x),
+    {"anyOf": [LIST.schema, TEXT.schema]},
+)
+KEYS_BY_COLUMN = Form(
+    "a list, a file of one, or a table of these such as { ward = ['A', 'B'], sex = ['f', 'm'] }",
+    lambda x: KEYS.fits(x) or _is_table_of(KEYS.fits, x),
+    {
+        "anyOf": [
+            LIST.schema,
+            TEXT.schema,
+            {"type": "object", "additionalProperties": KEYS.schema, "minProperties": 1},
+        ]
+    },
 )
 NUMBERS_BY_NAME = Form(
     "a table of numbers, such as { strict = 0.1, standard = 1 }",
@@ -102,6 +113,13 @@ NUMBERS_BY_NAME = Form(
 )
 TRUTH = Form("true or false", lambda x: isinstance(x, bool), {"type": "boolean"})
 VERSION = Form("1", lambda x: x == 1 and not isinstance(x, bool), {"const": 1})
+
+
+def placed(keys: Any, file: TomlFile) -> Any:
+    """Keys as they are found from any folder: files of them are beside the file that names them."""
+    if isinstance(keys, dict):
+        return {column: placed(listed, file) for column, listed in keys.items()}
+    return str(file.path.resolve().parent / keys) if isinstance(keys, str) else keys
 
 
 def one_of(*words: str) -> Form:

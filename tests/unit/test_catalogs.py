@@ -211,7 +211,7 @@ REFUSED = {
     ),
     "a key twice": ('["a", "b"]', '["a", "a"]', "line 24: keys= has 2 groups, 1 of them different."),
     "keys of two kinds": ('["a", "b"]', '["a", 1]', "line 24: keys= are of several kinds."),
-    "no keys": ('["a", "b"]', "[]", "line 24: keys = [] is not a list."),
+    "no keys": ('["a", "b"]', "[]", "line 24: keys = [] is not a list, or a file of one"),
     "the column of levels": (
         "columns.ward]",
         "columns.tier]",

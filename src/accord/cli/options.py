@@ -139,8 +139,9 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--keys",
             multiple=True,
-            metavar="[COLUMN=]A,B,…",
-            help="The groups of --by, declared; of several columns, each: --keys ward=A,B --keys sex=f,m.",
+            metavar="[COLUMN=]A,B,…|@FILE",
+            help="The groups of --by, declared: listed, or in a file (.txt with one a line, .csv, .parquet); "
+            "of several columns, each: --keys ward=@wards.txt --keys sex=f,m.",
         ),
         click.option(
             "--membership",
@@ -156,6 +157,11 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             metavar="K",
             help="With --user: in how many groups or categories one person may be.",
+        ),
+        click.option(
+            "--suppress/--no-suppress",
+            default=None,
+            help="Leave out groups that may be empty, as far as the noise tells [default: above 50 groups].",
         ),
         *(
             click.option(f"--{own.name}", type=own.type, metavar=own.metavar, help=own.help)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from accord.cli.group import DESCRIBED
 from accord.cli.options import OF_TABLES, OWN_OPTIONS
 from accord.engines.engine import Columns
 from accord.errors import SpecError
+from accord.key_files import as_kind, read_key_file
 from accord.statistics import ALL, Statistic
 
 _SPELLED = {"column": "COLUMN", "other": "OTHER", "per_person": "--per-person"}
@@ -37,8 +37,6 @@ _SHARED = (
 """What several statistics take, or what takes more to read than its own text."""
 _PLACES = ("condition", "column", "other")
 """What has no name, and follows the statistic."""
-_TRUTHS = {"true": True, "false": False}
-_NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _OPTIONS = (*_SHARED, *(option.name for option in OWN_OPTIONS))
 
 
@@ -103,7 +101,7 @@ def _named(statistic: Statistic, named: tuple[str, ...]) -> dict[str, str | None
 
 def _part(columns: Columns, by: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Of whom it is asked, but for the columns of groups themselves."""
-    part = {name: options[name] for name in ("where", "membership", "at_most")}
+    part = {name: options[name] for name in ("where", "membership", "at_most", "suppress")}
     return {**part, "keys": _keys(columns, by, options["keys"])}
 
 
@@ -116,7 +114,7 @@ def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
             raise click.UsageError(
                 "--keys is given several times, and --by once. Write all keys in one: --keys A,B."
             )
-        return _categories(columns, "".join(by), texts[0])
+        return _declared_keys(columns, "".join(by), texts[0])
     keys: dict[str, Any] = {}
     for text in texts:
         column, _, listed = text.partition("=")
@@ -127,7 +125,7 @@ def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
             )
         if column in keys:
             raise click.UsageError(f"--keys has {column!r} twice. Write all its keys in one.")
-        keys[column] = _categories(columns, column, listed)
+        keys[column] = _declared_keys(columns, column, listed)
     return keys
 
 
@@ -295,6 +293,13 @@ def _categories(columns: Columns, column: str, text: str | None) -> list[Any] | 
     return None if text is None else read_categories(columns, column, text.split(","))
 
 
+def _declared_keys(columns: Columns, column: str, text: str) -> list[Any]:
+    """The keys of a column: listed, or those in the file after an @."""
+    if not text.startswith("@"):
+        return read_categories(columns, column, text.split(","))
+    return as_kind(read_key_file(text[1:], column), columns.get(column))
+
+
 def read_categories(columns: Columns, column: str, parts: list[str]) -> list[Any]:
     """Categories as the column's kind has them; else as texts.
 
@@ -302,22 +307,4 @@ def read_categories(columns: Columns, column: str, parts: list[str]) -> list[Any
     them read as numbers, true and false, and otherwise texts, as 'in quotes' always. What begins with a zero
     is a code and no number.
     """
-    texts, kind = [part.strip() for part in parts], columns.get(column)
-    if kind == "untyped":
-        if all(re.fullmatch("'.*'", text) for text in texts):
-            return [text[1:-1] for text in texts]
-        if all(_NUMBER.fullmatch(text) for text in texts):
-            kind = "number"
-        elif all(text.lower() in _TRUTHS for text in texts):
-            kind = "boolean"
-    match kind:
-        case "number":
-            return [_whole_or_not(as_number(text)) for text in texts]
-        case "boolean":
-            return [_TRUTHS.get(text.lower(), text) for text in texts]
-        case _:
-            return list(texts)
-
-
-def _whole_or_not(number: Any) -> Any:
-    return int(number) if isinstance(number, float) and number.is_integer() else number
+    return as_kind([part.strip() for part in parts], columns.get(column))

@@ -70,7 +70,7 @@ def _answer(summary: Summary, calibration: Calibration, target: Additive, noise:
     if reads_public_only(calibration.charges):
         sums = target.sums(summary.weighted(weights), total)
     else:
-        sums = noisy_sums(summary, weights, target, noise)
+        sums = noisy_sums(summary, weights, total, target, noise)
     return [Fraction(s, total) for s in sums]
 
 
@@ -82,9 +82,9 @@ def _linear(calibration: Calibration, people: IntArray, target: Additive) -> Lin
     return Linear(weights / total, np.array(scales, dtype=np.float64), smallest_scale=scale)
 
 
-def noisy_sums(summary: Summary, weights: IntArray, target: Additive, noise: Noise) -> list[int]:
-    """Σ w_i·x_i + Z for each output."""
-    scale, total = Fraction(MICRO * target.sensitivity), total_of(weights, summary.people)
+def noisy_sums(summary: Summary, weights: IntArray, total: int, target: Additive, noise: Noise) -> list[int]:
+    """Σ w_i·x_i + Z for each output; `total` is the weight of everyone."""
+    scale = Fraction(MICRO * target.sensitivity)
     sums = target.sums(summary.weighted(weights), total)
     if target.complementary:
         first = sums[0] + noise.laplace(scale)
@@ -142,7 +142,8 @@ def _answer_stretch(
     """The mean m with n·(origin + m) = Σ(ε_i/ε_max)(origin + x_i) + Z: counted from zero, not from `low`."""
     weights, n = integer_weights(calibration.charges), int(summary.people.sum())
     largest, shift = int(weights.max()), _stretch_shift(weights, summary.people, target)
-    return [Fraction(s, largest * n) + shift for s in noisy_sums(summary, weights, target, noise)]
+    sums = noisy_sums(summary, weights, total_of(weights, summary.people), target, noise)
+    return [Fraction(s, largest * n) + shift for s in sums]
 
 
 def _stretch_shift(weights: IntArray, people: IntArray, target: Total) -> Fraction:

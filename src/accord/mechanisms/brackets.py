@@ -119,6 +119,9 @@ class WithBrackets(ErrorModel):
     def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float] | None:
         return self.of_ranks.errors_of(released)
 
+    def has_people(self, released: Sequence[Fraction], alpha: float) -> bool:
+        return self.brackets.by_size.has_people(released, alpha)
+
     def between(self, released: Sequence[Fraction], confidence: float) -> list[Cells]:
         if 1 - confidence < _ALPHA * (1 - 1e-9):
             return [(None, None)] * len(self.brackets.by_size.ps)

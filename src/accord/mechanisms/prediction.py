@@ -44,6 +44,10 @@ class ErrorModel(ABC):
         """
         return None
 
+    def has_people(self, released: Sequence[Fraction], alpha: float) -> bool | None:
+        """Whether somebody is there, but for a probability of alpha; None: it does not tell."""
+        return None
+
     def between(
         self, released: Sequence[Fraction], confidence: float
     ) -> list[tuple[Fraction | None, Fraction | None]] | None:

@@ -213,6 +213,15 @@ def expected(calibration: SampleCalibration, summary: Summary) -> Fraction:
     return Fraction(sum(chance * people for chance, people in pairs), SURE)
 
 
+def noise_on_means(calibration: SampleCalibration, people: IntArray, target: Additive) -> tuple[float, float]:
+    """The scale of the noise on each mean, and how much a whole number of it is; 0 where there is none."""
+    if calibration.t == PUBLIC:
+        return 0.0, 0.0
+    step = 1 / float(people @ (calibration.keep / float(SURE)))
+    s = target.relation.inner * Fraction(calibration.t, MICRO)
+    return float(target.kept_sensitivity / s) * step, step
+
+
 def _predict(task: Task, calibration: SampleCalibration) -> Prediction:
     pi = probabilities(task.levels, calibration.t, task.relation)
     return predict(task, calibration, several=float(task.people @ (pi * (1 - pi))) > 0)

@@ -119,6 +119,9 @@ class BySize(ErrorModel):
             return noisy_weight
         return noisy_weight - self.size_scale * (log(1 / alpha) - log1p(exp(-1 / (self.size_scale * MICRO))))
 
+    def has_people(self, released: Sequence[Fraction], alpha: float) -> bool:
+        return self.lower_bound(float(released[-1]), alpha) > 0
+
     def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float]:
         """The error for as many people as there are at least, so that it is too low once in 40 times.
 

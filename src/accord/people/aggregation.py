@@ -214,20 +214,26 @@ def summaries(
     micro, people, cells, part, amounts = read.merged()[:5]
     is_read = (cells >= 0) & (np.isin(micro, spec.micro) if others_are_dropped else micro > 0)
     by_part = entries_of_parts(np.where(is_read, part, -1), parts)
-    if is_counted(encoding, by_cell):
-        return [_counts(spec, cells_of(encoding), micro[k], cells[k], people[k]) for k in by_part]
-    return [_sums(spec, micro[k], amounts[k]) for k in by_part]
-
-
-def _counts(spec: Spec, cells: int, micro: IntArray, cell: IntArray, people: IntArray) -> Summary:
     level = np.searchsorted(spec.micro, micro)
+    none = level[:0]
+    if is_counted(encoding, by_cell):
+        outputs = cells_of(encoding)
+        nobody = Summary(spec.people, outputs, none, none, people[:0])  # most of very many groups are empty
+        each = (_counts(spec, outputs, level[k], cells[k], people[k]) if k.size else nobody for k in by_part)
+    else:
+        nobody = _sums(spec, none, amounts[:0])
+        each = (_sums(spec, level[k], amounts[k]) if k.size else nobody for k in by_part)
+    return list(each)
+
+
+def _counts(spec: Spec, cells: int, level: IntArray, cell: IntArray, people: IntArray) -> Summary:
     # an engine gives its groups in any order, and each may have its own noise
     order = np.lexsort((cell, level))
     return Summary(spec.people, cells, level[order], cell[order], people[order])
 
 
-def _sums(spec: Spec, micro: IntArray, sums: Any) -> Summary:
+def _sums(spec: Spec, level: IntArray, sums: Any) -> Summary:
     """From a row of sums for each entry."""
-    level, outputs = np.searchsorted(spec.micro, micro), sums.shape[1]
+    outputs = sums.shape[1]
     output = np.repeat(np.arange(outputs), level.size)
     return Summary(spec.people, outputs, np.tile(level, outputs), output, sums.T.reshape(-1))

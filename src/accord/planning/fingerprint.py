@@ -81,8 +81,8 @@ def _plain(value: Any) -> Iterator[bytes]:
             # of groups by one column, what ledgers have from before there were groups by several
             asked = dict(zip(("by", "keys"), value.as_asked, strict=True)) if isinstance(value, Part) else {}
             for field in fields(value):
-                if isinstance(value, Part) and field.name == "where":
-                    continue  # as it was written: what was read of it is beside it
+                if isinstance(value, Part) and field.name in ("where", "suppress"):
+                    continue  # as it was written, beside what was read of it; and what is shown of an answer
                 yield field.name.encode()
                 yield from _plain(asked[field.name] if field.name in asked else getattr(value, field.name))
         case _:

@@ -250,10 +250,7 @@ class Plan(Generic[A]):
         """How many times the error is as predicted; None: too few people to tell anything."""
         if not released or not self.target.tells_size:
             return 1.0
-        factor = self.target.error_factor(released)
-        if factor is None:
-            return None
-        return factor / self.private_groups  # it is predicted for groups of the same size
+        return self.target.error_factor(released, self.private_groups)
 
     # ---- of one or several ---------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from accord.mechanisms.sample import SampleCalibration
 from accord.noise import Noise
 from accord.people.summary import Summary
 from accord.planning import Plan, midpoint_error
+from accord.release.suppressing import is_suppressed, shown
 from accord.statistics import Algorithm, Answer, Grouped
 from accord.statistics.target import Counted
 
@@ -38,19 +39,25 @@ def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tup
     return finished(plan, released)
 
 
-def finished(plan: Plan, released: Sequence[tuple[Fraction, ...]]) -> tuple[Answer, tuple[Any, ...]]:
-    """The answer that a plan makes of what its mechanism released: for each private group, or once."""
+def finished(
+    plan: Plan, released: Sequence[tuple[Fraction, ...]], everything: bool = False
+) -> tuple[Answer, tuple[Any, ...]]:
+    """The answer that a plan makes of what its mechanism released: for each private group, or once.
+
+    `everything`: with the groups that are left out, too.
+    """
     query, target, people = plan.query, plan.target, plan.spec.total
     if plan.mechanism == "public":
         return float(people), ()
-    groups = query.part.groups if isinstance(query, Grouped) else ()
+    part = query.part if isinstance(query, Grouped) and query.part.by else None
     if plan.mechanism == "midpoint":
         middle = target.middle(people)
-        return ([_row(plan, group, middle, ()) for group in groups] if groups else middle), ()
-    if not groups:
+        return ([_row(plan, group, middle, ()) for group in part.groups] if part else middle), ()
+    if part is None:
         (only,) = released
         return target.finish(only, people), only
-    each = zip(groups, released, strict=True)
+    groups = shown(plan, released) if is_suppressed(plan) and not everything else part.groups
+    each = ((group, released[part.places[group]]) for group in groups)
     rows = [_row(plan, group, target.finish(r, people), r) for group, r in each]
     return rows, tuple(released)
 

@@ -63,13 +63,25 @@ class Number:
     """Which of the private groups,"""
     cell: int | None = None
     """and which of the cells, by their places."""
+    is_selected: bool = False
+    """Whether it was taken out of an answer that shows some groups only: all of them together lie in their
+    intervals, and nothing sharper holds for those that are shown."""
 
     @cached_property
     def value(self) -> float:
-        answer: Any = self.release.answer
-        if self.group is not None:
-            answer = answer[self.group]["value"]
+        answer = self._answer
         return float(answer if self.cell is None else list(answer.values())[self.cell])
+
+    @property
+    def _answer(self) -> Any:
+        """The answer about its group: also where that is left out of what is shown."""
+        plan, answer = self.release.plan, self.release.answer
+        if self.group is None:
+            return answer
+        if not self.release.released:  # an answer that needs no data
+            rows: Any = answer
+            return rows[self.group]["value"]
+        return plan.target.finish(self.released, plan.spec.total)
 
     @property
     def released(self) -> Sequence[Fraction]:
@@ -93,7 +105,7 @@ class Number:
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            name: vars(self)[name] for name in ("release", "group", "cell")
+            name: vars(self)[name] for name in ("release", "group", "cell", "is_selected")
         }  # another process hashes anew
 
     @cached_property
@@ -116,8 +128,11 @@ class Number:
         """Its own interval, but for a probability of alpha."""
         if 1 - alpha >= 1:  # nearer to 1 than numbers can tell
             return -inf, inf
-        ends = self.release.interval(1 - alpha)
-        if self.group is not None:
+        if self.group is None or self.is_selected:
+            ends = self.release.interval(1 - alpha)
+        else:
+            ends = self.release.interval_around(self._answer, self.released, 1 - alpha)
+        if self.is_selected:
             ends = ends[self.release.plan.query.part.groups[self.group]]
         if self.cell is not None:
             ends = list(ends.values())[self.cell]
@@ -127,6 +142,8 @@ class Number:
     def errors(self) -> Errors | None:
         """How far it is from the truth, where that has a known law; None: it has an interval alone."""
         plan = self.release.plan
+        if self.is_selected:
+            return None
         model, target, people = plan.prediction.error_model, plan.target, plan.spec.total
         if isinstance(model, FixedInterval):
             low, high = self.interval(0.5)

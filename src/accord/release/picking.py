@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from accord.errors import QueryError, did_you_mean
 from accord.release.arithmetic import Arithmetic
@@ -30,18 +30,19 @@ class Group(Arithmetic):
 
     @property
     def value(self) -> dict[Any, float]:
-        rows: Any = self.release.answer
-        cells: dict[Any, float] = rows[self.place]["value"]
-        return cells
+        cells = range(len(cells_of(self.release)))
+        known = cells_of(self.release)
+        return {known[k]: Number(self.release, self.place, k).value for k in cells}
 
     def interval(self, confidence: float = 0.95) -> dict[Any, Ends]:
         """Of each cell, about these people."""
-        ends: dict[Any, Ends] = self.release.interval(confidence)[groups_of(self.release)[self.place]]
+        part = self.release.plan.query.part
+        ends: dict[Any, Ends] = self.release.interval(confidence)[part.groups[self.place]]
         return ends
 
     def __getitem__(self, cell: Any) -> Derived:
         known = cells_of(self.release)
-        return derived(Number(self.release, self.place, place_of(cell, known, "cells")))
+        return derived(_number(self.release, self.place, place_of(cell, known, "cells")))
 
     @property
     def label(self) -> str:
@@ -62,8 +63,8 @@ def picked(release: Release, key: Any) -> Release | Derived | Group:
             return picked(public_group(release, None), key)
         return public_group(release, groups[place_of(key, groups, "groups")])
     if groups:
-        place = place_of(key, groups, "groups")
-        return Group(release, place) if cells else derived(Number(release, place))
+        place = _shown_place(release, place_of(key, groups, "groups"))
+        return Group(release, place) if cells else derived(_number(release, place))
     if not cells:
         refuse_what_has_no_law(release)
         raise QueryError(
@@ -71,6 +72,23 @@ def picked(release: Release, key: Any) -> Release | Derived | Group:
             "Reckon with the release itself."
         )
     return derived(Number(release, None, place_of(key, cells, "cells")))
+
+
+def _shown_place(release: Release, place: int) -> int:
+    """The place of a group, unless it is left out of the answer."""
+    part = release.plan.query.part
+    group, rows = part.groups[place], cast(list[dict[str, Any]], release.answer)
+    if release.suppressed and all(part.group_of(row) != group for row in rows):
+        raise QueryError(
+            f"{part.name(group)} is left out of the answer, because it may be empty, as one of "
+            f"{release.suppressed:,} groups. Ask with suppress=False for all of them."
+        )
+    return place
+
+
+def _number(release: Release, place: int, cell: int | None = None) -> Number:
+    """A number of one private group."""
+    return Number(release, place, cell, release.groups_together > 1)
 
 
 def derived(number: Number) -> Derived:

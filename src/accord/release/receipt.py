@@ -91,6 +91,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
             "about": "these people",
             "unit": release.plan.unit,
             "bounds": _interval_data(release.interval(confidence)),
+            **({"groups_together": release.groups_together} if release.groups_together > 1 else {}),
         }
         if release.plan.unit == RankQuery.unit:  # null: one draw does not tell it
             interval["values"] = _interval_data(release.interval_in_values(confidence))
@@ -104,6 +105,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         "rmse_here": _or_null(release.rmse_here),
         **_booked(release),
         "value": plain_data(release.value),
+        **({"suppressed": release.suppressed} if release.groups_together > 1 else {}),
         "interval": interval,
     }
 

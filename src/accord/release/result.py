@@ -18,6 +18,7 @@ from accord.errors import QueryError
 from accord.people.spending import Unbooked
 from accord.planning import Plan, by_level, midpoint_error
 from accord.release.arithmetic import Arithmetic
+from accord.release.suppressing import is_suppressed
 from accord.statistics import Algorithm, Answer, Grouped, Part
 from accord.statistics.query import A
 from accord.statistics.target import Products, Quantiles, Ranks
@@ -68,8 +69,8 @@ class Release(Arithmetic, Generic[A]):
 
         A number (unbiased, so that it can lie outside the bounds where the noise is large); {cell: number}
         for a histogram; for a quantile a point of the grid, a date of dates; a list for several quantiles.
-        A list of answers for a workload. A row for each group, public or private; of public groups by a
-        condition alone, the answer.
+        A list of answers for a workload. A row for each group, public or private, that is not left out
+        (`suppressed` says how many are); of public groups by a condition alone, the answer.
         """
         return cast(A, self._value())
 
@@ -173,10 +174,11 @@ class Release(Arithmetic, Generic[A]):
 
         In `plan.unit`. For a quantile: the percentiles of these people (their values rounded to the grid's
         steps) between which the answer lies; of several quantiles, between which all of them lie together.
-        Of groups, {key: interval}; of a workload, a list. Free of charge. It does not hold the bias that
-        arises when levels go with values: `plan.bias_bound` is for that.
+        Of groups, {key: interval}; where some are left out (`suppress=`), all of them together lie in theirs.
+        Of a workload, a list. Free of charge. It does not hold the bias that arises when levels go with
+        values: `plan.bias_bound` is for that.
         """
-        return self._of_each(confidence, Release.interval, self._interval)
+        return self._of_each(confidence, Release.interval, self.interval_around)
 
     def interval_in_values(self, confidence: float = 0.95) -> Any:
         """The same in values, for quantiles too.
@@ -200,14 +202,27 @@ class Release(Arithmetic, Generic[A]):
             raise QueryError("an algorithm of your own has no interval here: only it can tell its error.")
         if self._by is None:
             return of_one(self.answer, self.released, confidence)
-        rows: Any = self.answer
+        rows, by = cast(list[dict[str, Any]], self.answer), self._by
         released = self.released or [()] * self.plan.private_groups
+        together = self.groups_together
+        each = 1 - (1 - confidence) / together if together > 1 else confidence
+        groups = {by.group_of(row): row for row in rows}
         return {
-            self._by.group_of(row): of_one(row["value"], of_group, confidence)
-            for row, of_group in zip(rows, released, strict=True)
+            group: of_one(row["value"], released[by.places[group]], each) for group, row in groups.items()
         }
 
-    def _interval(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
+    @property
+    def groups_together(self) -> int:
+        """For how many groups together intervals hold: for all, where some are left out; else for each."""
+        return self.plan.private_groups if is_suppressed(self.plan) else 1
+
+    @property
+    def suppressed(self) -> int:
+        """How many groups are left out of the answer, because they may be empty (`suppress=`)."""
+        return self.plan.private_groups - len(cast(list[Any], self.answer)) if is_suppressed(self.plan) else 0
+
+    def interval_around(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
+        """Of one answer, which was made of this that was released."""
         factor = self.plan.error_factor(released)
         if factor is None:
             return self.plan.target.possible(self.plan.spec.total)
@@ -216,7 +231,7 @@ class Release(Arithmetic, Generic[A]):
     def _interval_in_values(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         target = self.plan.target
         if not isinstance(target, Ranks):
-            return self._interval(value, released, confidence)
+            return self.interval_around(value, released, confidence)
         if not isinstance(target, Quantiles) or not target.in_values:
             return None
         between = self.plan.prediction.error_model.between(released, confidence) if released else None

@@ -54,12 +54,20 @@ class Answers:
         if not by:
             yield {name: shown(name, release.value, intervals[name]) for name, release in releases}
             return
-        rows = {name: release.value for name, release in releases}
-        for of_group in zip(*rows.values(), strict=True):
-            row = {column: of_group[0][column] for column in by}
-            key = row[by[0]] if len(by) == 1 else tuple(row.values())
-            answers = zip(rows, of_group, strict=True)
-            yield row | {name: shown(name, answer["value"], intervals[name][key]) for name, answer in answers}
+        answers = {name: self._by_key(release) for name, release in releases}
+        keys = dict.fromkeys(key for of_name in answers.values() for key in of_name)
+        for key in keys:  # of long lists of keys, each column leaves out groups of its own
+            row = dict(zip(by, key, strict=True))
+            group = key[0] if len(by) == 1 else key
+            yield row | {
+                name: shown(name, of_name[key], intervals[name][group]) if key in of_name else None
+                for name, of_name in answers.items()
+            }
+
+    def _by_key(self, release: Release) -> dict[tuple[Any, ...], Any]:
+        """The answers about each group that is shown."""
+        rows: Any = release.value
+        return {tuple(row[column] for column in self.selected.by): row["value"] for row in rows}
 
     @property
     def charges(self) -> Mapping[Any, Any]:

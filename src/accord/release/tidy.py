@@ -80,6 +80,8 @@ def to_frame(release: Release, confidence: float) -> Any:
     unknown = [name for name in own if frame[name].isna().all()]
     frame = frame.astype(dict.fromkeys(unknown, float))  # numbers, of which none is known
     frame.attrs |= {"time": str(release.parts[0].time), "repeated": release.repeated is not None}
+    if suppressed := sum(part.suppressed for part in release.parts):
+        frame.attrs["suppressed"] = suppressed
     return frame
 
 

@@ -26,6 +26,8 @@ def has_two_ways(release: Release) -> bool:
     query = release.plan.query
     if not isinstance(query, Grouped) or len(query.part.by) != 2 or not adds_up(release.plan):
         return False
+    if query.part.suppress:
+        return False
     sizes = sorted(map(len, query.part.keys))
     return sizes[0] <= _MOST_ACROSS and sizes[1] <= MOST_GROUPS
 

@@ -141,7 +141,7 @@ def _answer_views(release: Release, interval: Any, in_values: Any) -> list[Rende
         return crosstab_views(release)
     if isinstance(plan.query, Grouped) and plan.query.part.by:
         table = _groups_table(plan.query.part, value, interval, in_values, plan.unit)
-        return [table, *_about_values(plan), rmse, *group_size_note(plan)]
+        return [table, *_about_suppressed(release), *_about_values(plan), rmse, *group_size_note(plan)]
     if isinstance(value, Coefficients):
         return _coefficients_views(release, value, interval)
     if isinstance(value, dict):
@@ -237,6 +237,21 @@ def _public_groups_view(release: Release) -> RenderableType:
         key, part = group
         views += ["", Text(f"{query.part.name(key)}, by {part.mechanism}", "bold"), charges_view(part.plan)]
     return Group(*views)
+
+
+def _about_suppressed(release: Release) -> list[Text]:
+    """How many groups are left out, and by which rule; and for which groups the intervals hold."""
+    together = release.groups_together
+    if together == 1:
+        return []
+    return [
+        Text(
+            f"{release.suppressed:,} of {together:,} groups are left out: shown are those whose noisy size "
+            "is larger than noise makes that of an empty one, but for 5 % over all of them. 95 %: the "
+            f"intervals of all {together:,} groups hold together. suppress=False (--no-suppress) shows all, "
+            "each with its own."
+        )
+    ]
 
 
 def _any_answer(value: Any) -> str:

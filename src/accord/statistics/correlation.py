@@ -213,8 +213,8 @@ class PresentCorrelation(CorrelationTarget):
         x, y, xy, xx, yy = (total / present for total in sums)
         return _correlation(x, y, xy, xx, yy)
 
-    def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        return factor_for(float(self._sums(released)[0]))
+    def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
+        return factor_for(float(self._sums(released)[0]), groups)
 
     def box(self, released: Sequence[Fraction], spread: Spread, alpha: float, factor: float) -> Box | None:
         sampling, inverse = self.error_parts(spread)
@@ -245,6 +245,7 @@ def correlation(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[float]:
     """The correlation of two columns (Pearson's), from −1 to 1, over all people who have not opted out.
 
@@ -255,7 +256,7 @@ def correlation(
     'correlation of age and income'
     """
     query = of_two(Correlation, column, other, bounds, missing)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 CORRELATION = Statistic("correlation", correlation, Moments, ("column", "other", "bounds", "missing"))

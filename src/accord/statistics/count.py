@@ -124,17 +124,18 @@ def count(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[float]:
     """How many people meet a condition; without one, how many there are, which is public.
 
-    With `by` and `keys`, for each group, and `at_most`: see `accord.mean`.
+    With `by` and `keys`, for each group, and `at_most`, `suppress`: see `accord.mean`.
 
     >>> count(where="age >= 65").columns
     ('age',)
     """
-    if by is None and membership == "private" and keys is None and at_most == 1:
+    if by is None and membership == "private" and keys is None and at_most == 1 and suppress is None:
         return Count(where, None if where is None else grammar.parse(where))
-    return part_of(Count(None, None), where, by, keys, membership, at_most)
+    return part_of(Count(None, None), where, by, keys, membership, at_most, suppress)
 
 
 COUNT = Statistic("count", count, Counted, ())

@@ -272,8 +272,8 @@ class PresentCovariance(CovarianceTarget):
             return self.middle(people)
         return self._of(float(xy / present - x * y / present**2))
 
-    def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        return factor_for(float(sum(released) / self.sensitivity))
+    def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
+        return factor_for(float(sum(released) / self.sensitivity), groups)
 
     def box(self, released: Sequence[Fraction], spread: Spread, alpha: float, factor: float) -> Box | None:
         sampling, inverse = self.error_parts(spread)
@@ -373,6 +373,7 @@ def covariance(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[float]:
     """The covariance of two columns over all people who have not opted out.
 
@@ -384,7 +385,7 @@ def covariance(
         missing: "exclude": whoever lacks one of the two values is left out, and how many they are stays
             private. "none": no value is missing, as is publicly known; "middle": a missing value counts as
             the middle of its bounds.
-        where, by, keys, membership, at_most: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
 
     Raises:
         QueryError: bounds that are reversed, equal or missing, and the like.
@@ -393,7 +394,7 @@ def covariance(
     'covariance of age and income'
     """
     query = of_two(Covariance, column, other, bounds, missing)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 COVARIANCE = Statistic("covariance", covariance, Moments, ("column", "other", "bounds", "missing"))

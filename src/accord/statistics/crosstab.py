@@ -23,13 +23,14 @@ def crosstab(
     where: str | None = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[Rows]:
     """How many people there are in each combination of the keys of two or more columns.
 
     Args:
         columns: their names; printed, the first goes down and the second across.
         keys: {column: its keys}, declared. Left out: as the table declares them (`accord.catalog`).
-        where, membership, at_most: of whom: see `accord.mean`. In how many cells one person may be.
+        where, membership, at_most, suppress: of whom: see `accord.mean`. In how many cells one person may be.
 
     The same as `accord.count(by=[…], keys={…})`. `release.margin("ward")` has the sums of its cells.
 
@@ -41,7 +42,7 @@ def crosstab(
             f"a crosstab is of two columns or more, not of {len(columns)}. "
             "Name them all; for one, ask accord.count with by= and keys=."
         )
-    return count(where, by=columns, keys=keys, membership=membership, at_most=at_most)
+    return count(where, by=columns, keys=keys, membership=membership, at_most=at_most, suppress=suppress)
 
 
 CROSSTAB = Statistic("crosstab", crosstab, Counted, ("columns",), is_alias=True)

@@ -92,6 +92,7 @@ def min(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
     per_person: str | None = None,
 ) -> Query[Value]:
     """The smallest value, or rather one that few people lie below. See `quantile`.
@@ -100,7 +101,7 @@ def min(
     121
     """
     query = on_grid(Min, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 @asked_by_group
@@ -115,6 +116,7 @@ def max(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
     per_person: str | None = None,
 ) -> Query[Value]:
     """The largest value, or rather one that few people lie above. See `quantile`.
@@ -123,7 +125,7 @@ def max(
     'max of age'
     """
     query = on_grid(Max, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 MIN = Statistic("min", min, Extremes, ("column", "bounds", "step", "missing", "per_person"))

@@ -41,8 +41,8 @@ from accord.errors import QueryError
 from accord.relation import Relation, named
 from accord.statistics import where as grammar
 from accord.statistics.declared import left_to_the_table
-from accord.statistics.encoding import OneOf
-from accord.statistics.keys import By, Keys, read_at_most, read_columns, read_keys_of
+from accord.statistics.encoding import Codes, OneOf
+from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_columns, read_keys_of
 from accord.statistics.query import A, Query
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from accord.statistics.target import Target
 
 MEMBERSHIP = ("private", "public")
+MOST_SHOWN = 50
+"""Of more groups, those that may be empty are left out of an answer, unless it is said otherwise."""
 MOST_FREQUENT = "each in their most frequent one"
 TIES = "of equally frequent ones a public hash decides"
 Rows: TypeAlias = list[dict[str, Any]]
@@ -87,6 +89,13 @@ class Part:
     public: bool
     at_most: int = 1
     """Of how many of the groups one person may be."""
+    suppress: bool = False
+    """Whether groups that may be empty are left out of the answer (release/suppressing.py)."""
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        """The place of each group."""
+        return {group: place for place, group in enumerate(self.groups)}
 
     @cached_property
     def groups(self) -> tuple[Any, ...]:
@@ -134,13 +143,14 @@ class Part:
             **({"where": self.where} if self.where else {}),
             **self._described_groups(),
             **({"at_most": self.at_most} if self.at_most > 1 else {}),
+            **({"suppress": True} if self.suppress else {}),
             "membership": MEMBERSHIP[self.public],
         }
 
     def _described_groups(self) -> dict[str, Any]:
         if len(self.by) == 1:
-            return {"by": self.by[0], "keys": list(self.keys[0])}
-        each = {by: list(keys) for by, keys in zip(self.by, self.keys, strict=True)}
+            return {"by": self.by[0], "keys": described_keys(self.keys[0])}
+        each = {by: described_keys(keys) for by, keys in zip(self.by, self.keys, strict=True)}
         return {"by": list(self.by), "keys": each} if self.by else {}
 
 
@@ -207,7 +217,16 @@ class Grouped(Query):
             )
         most = self.part.at_most
         several = f"a person may be in up to {most} of the groups, and is charged for all of them"
-        return [f"who is in which group is {charged}", *keys, *([several] if most > 1 else [])]
+        suppressed = [self.suppression] if self.part.suppress else []
+        return [f"who is in which group is {charged}", *keys, *([several] if most > 1 else []), *suppressed]
+
+    @property
+    def suppression(self) -> str:
+        """Which groups are shown, where some are left out."""
+        return (
+            "shown are the groups whose noisy size is larger than noise makes that of an empty one, but for "
+            f"5 % over all {self.groups:,} groups; intervals hold for all of them together"
+        )
 
     @property
     def rows_come_to(self) -> str:
@@ -276,8 +295,16 @@ def part_of(
     keys: Keys,
     membership: str,
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query:
     """The question about a part of the people, if there is one."""
+    if not (suppress is None or isinstance(suppress, bool)):
+        raise QueryError(
+            f"suppress={suppress!r} is not True or False. True leaves out groups that may be empty; without "
+            f"it that is so above {MOST_SHOWN} groups."
+        )
+    if by is None and suppress is not None:
+        raise QueryError("suppress= is about groups. Add by= with their column, or leave it out.")
     if membership not in MEMBERSHIP:
         raise QueryError(
             f"membership={membership!r} is not offered. It is 'private' (who is in which group is a secret) "
@@ -316,4 +343,21 @@ def part_of(
             f"at_most={most} could be of the categories or of the groups. "
             "Leave by= out, and ask about each group with where=; or leave at_most= out."
         )
-    return Grouped(query, Part(where, condition, columns, declared, is_public, most))
+    left_out = _suppresses(query, suppress, prod(map(len, declared)), is_public)
+    return Grouped(query, Part(where, condition, columns, declared, is_public, most, left_out))
+
+
+def _suppresses(query: Query, suppress: bool | None, groups: int, is_public: bool) -> bool:
+    """Whether groups that may be empty are left out."""
+    tells_sizes = not isinstance(query.encoding, Codes)
+    if suppress and is_public:
+        raise QueryError(
+            "suppress=True is for private groups: of public ones everyone may know who is there. "
+            "Leave it out, or declare fewer keys."
+        )
+    if suppress and not tells_sizes:
+        raise QueryError(
+            f"suppress=True goes by how many people a group seems to have, which a {query.statistic} does "
+            "not tell. Leave it out, or ask for a count first."
+        )
+    return groups > MOST_SHOWN and tells_sizes and not is_public if suppress is None else suppress

@@ -1,10 +1,15 @@
-"""Declared keys: of the column, or the columns, of by=; and labels of categories, which are read alike."""
+"""Declared keys: of the column, or the columns, of by=; and labels of categories, which are read alike.
+
+Keys are a list, anything that is like one (an array, a column of a data frame), or a file (key_files.py).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
+from hashlib import sha256
 from math import prod
+from os import PathLike
 from typing import Any, TypeAlias
 
 from accord.errors import QueryError
@@ -14,9 +19,13 @@ RESERVED = ("value", "rmse", "few")
 """What else stands in a row of the answer, besides the group's key."""
 MOST_COMBINATIONS = 200_000
 """Of the keys of several columns: exact noise for so many groups takes about a minute."""
+MOST_LISTED = 1_000
+"""Documents list so many keys of a column; of more they say how many there are, and a digest."""
 By: TypeAlias = "str | Iterable[str] | None"
 """One column, or several."""
-Keys: TypeAlias = "Iterable[Any] | Mapping[str, Iterable[Any]] | None"
+Listed: TypeAlias = "Iterable[Any] | str | PathLike[str]"
+"""Keys of a column: a list or the like, or a file of them."""
+Keys: TypeAlias = "Listed | Mapping[str, Listed] | None"
 """Of one column, or {column: keys}."""
 
 
@@ -51,7 +60,7 @@ def read_keys_of(columns: tuple[str, ...], keys: Any) -> tuple[tuple[Any, ...], 
     """The declared keys of each column of by=."""
     if not isinstance(keys, Mapping):
         if len(columns) == 1:
-            return (read_keys(keys),)
+            return (read_keys(keys, columns[0]),)
         wanted = ", ".join(f"{column!r}: […]" for column in columns)
         raise QueryError(
             f"by= has {len(columns)} columns, and keys= does not say which keys are whose. "
@@ -69,7 +78,7 @@ def read_keys_of(columns: tuple[str, ...], keys: Any) -> tuple[tuple[Any, ...], 
                 f"keys= has {column!r}, which is not a column of by= ({', '.join(columns)}). "
                 "Leave it out, or add it to by=."
             )
-    declared = tuple(read_keys(keys[column], f" of {column!r}") for column in columns)
+    declared = tuple(read_keys(keys[column], column, f" of {column!r}") for column in columns)
     sizes = tuple(map(len, declared))
     if len(columns) > 1 and prod(sizes) > MOST_COMBINATIONS:
         raise QueryError(
@@ -79,8 +88,19 @@ def read_keys_of(columns: tuple[str, ...], keys: Any) -> tuple[tuple[Any, ...], 
     return declared
 
 
-def read_keys(keys: Any, whose: str = "") -> tuple[Any, ...]:
-    """The declared keys of a column of by=; `whose`, where there are several."""
+def read_keys(keys: Any, column: str, whose: str = "", kind: str | None = None) -> tuple[Any, ...]:
+    """The declared keys of a column of by=; `whose`, where there are several.
+
+    `kind`: what the column is declared to hold, for keys in a file.
+
+    >>> read_keys(["A", "B"], "ward")
+    ('A', 'B')
+    """
+    if isinstance(keys, (str, PathLike)):
+        from accord.key_files import as_kind, read_key_file
+
+        keys = as_kind(read_key_file(str(keys), column), kind or "untyped")
+        whose = f"{whose} in a file"
     groups = read_labels(keys, "keys", f"keys={whose}")
     if not groups or len(set(groups)) < len(groups):
         raise QueryError(
@@ -88,6 +108,20 @@ def read_keys(keys: Any, whose: str = "") -> tuple[Any, ...]:
             "Give at least one, each once."
         )
     return groups
+
+
+def described_keys(keys: tuple[Any, ...]) -> Any:
+    """Keys in documents: all of them, or of very many the number and a digest.
+
+    >>> described_keys(("A", "B"))
+    ['A', 'B']
+    >>> described_keys(tuple(range(2_000)))["number"]
+    2000
+    """
+    if len(keys) <= MOST_LISTED:
+        return list(keys)
+    text = "\n".join(map(repr, keys))
+    return {"number": len(keys), "sha256": sha256(text.encode(errors="surrogatepass")).hexdigest()}
 
 
 def read_labels(values: Any, argument: str, whose: str) -> tuple[Any, ...]:
@@ -103,7 +137,10 @@ def read_labels(values: Any, argument: str, whose: str) -> tuple[Any, ...]:
 
 def read_label(value: Any) -> Any:
     """A group or category: a text, a number or a truth value, as Python has them."""
+    if isinstance(value, str):
+        return str(value)
     label = value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
+    label = label.as_py() if hasattr(label, "as_py") else label  # of Arrow
     if isinstance(label, date):  # compared as the text that conditions have
         return label.isoformat(sep=" ") if isinstance(label, datetime) else label.isoformat()
     if not isinstance(label, (str, bool)):
@@ -117,6 +154,9 @@ def read_label(value: Any) -> Any:
 
 
 def read_list(values: Any, argument: str) -> tuple[Any, ...]:
+    if len(shape := getattr(values, "shape", ())) > 1:
+        size = " × ".join(f"{n:,}" for n in shape)
+        raise QueryError(f"{argument}= is a table of {size}, and no list. Give one of its columns.")
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise QueryError(f"{argument}={values!r} is not a list. Give {argument}=[…].")
     return tuple(values)

@@ -160,9 +160,9 @@ class PresentMean(MeanTarget):
         share = min(Fraction(1), max(Fraction(0), share))
         return float(self.query.low + (self.query.high - self.query.low) * share)
 
-    def error_factor(self, released: Sequence[Fraction]) -> float | None:
+    def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
         _, both, denominator = _over_one_denominator(released)
-        return factor_for(both / (denominator * self.query.cells))
+        return factor_for(both / (denominator * self.query.cells), groups)
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,8 @@ class MembersMean(PresentMean):
             return self.middle(people)
         return self._within_bounds((1 + centred / present) / 2)
 
-    def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        return factor_for(float(released[1] / self.query.cells))
+    def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
+        return factor_for(float(released[1] / self.query.cells), groups)
 
 
 def _over_one_denominator(released: Sequence[Fraction]) -> tuple[int, int, int]:
@@ -231,6 +231,7 @@ def mean(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The mean of a column over all people who have not opted out.
@@ -248,12 +249,17 @@ def mean(
             missing value counts as.
         where: only of people who meet this condition, such as "age >= 30". Whether somebody does is private.
         by, keys: of each group of people with one of these `keys` in the column `by`: a row for each. Keys
-            are declared, never taken from the data. Of several columns, by=["ward", "sex"] with
-            keys={"ward": […], "sex": […]}: a row for each combination.
+            are declared, never taken from the data: a list or the like, or the path of a file of a public
+            list (.txt with one key a line, .csv or .parquet), which is read now. Of several columns,
+            by=["ward", "sex"] with keys={"ward": […], "sex": […]}: a row for each combination.
         membership: "private": everyone is charged, member or not. "public": everyone may know who is in which
             group, and each costs its own people.
         at_most: in how many of the groups one person may be, where people have several rows: the most
             frequent of theirs, in each of which their rows of that group count. The more, the noisier.
+        suppress: whether private groups are left out of the answer that may be empty, as far as what was
+            released tells: a group is shown if its noisy size is larger than the noise makes that of an empty
+            one, but for a probability of 5 % for all groups together. The intervals of those that are shown
+            then hold for all groups together. Left out: above 50 groups. Free of charge.
         per_person: what a person's rows come to, where they have several: their "mean", "sum", "min" or
             "max". The bounds are about that.
 
@@ -264,7 +270,7 @@ def mean(
     'mean of income'
     """
     query = with_std(on_grid(Mean, column, bounds, step, missing, per_person), std)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 _Mean = TypeVar("_Mean", bound=Mean)

@@ -147,6 +147,7 @@ def proportion(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[float]:
     """The share of people who meet a condition, from 0 to 1, among all who have not opted out.
 
@@ -176,7 +177,9 @@ def proportion(
             f"missing={missing!r} is not offered. Of a proportion it is 'exclude' (who cannot be said to "
             "meet the condition or not is left out) or 'none' (no value is missing)."
         )
-    return part_of(Proportion(condition.strip(), parsed, missing), where, by, keys, membership, at_most)
+    return part_of(
+        Proportion(condition.strip(), parsed, missing), where, by, keys, membership, at_most, suppress
+    )
 
 
 PROPORTION = Statistic("proportion", proportion, Additive, ("condition", "missing"))

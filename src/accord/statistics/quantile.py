@@ -144,6 +144,7 @@ def quantile(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
     per_person: str | None = None,
     interval: str | None = None,
 ) -> Query:
@@ -156,7 +157,7 @@ def quantile(
             nearer bound.
         step: the distance of the points that can be answered; by default a 65,536th of the width, or a day.
         missing: what becomes of missing values: see `accord.mean`.
-        where, by, keys, membership, at_most: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
         interval: "values" for an interval in values besides the one in percentiles. Two thirds of the charge
             are spent on it.
@@ -183,7 +184,7 @@ def quantile(
     query = on_grid(
         Quantile, column, bounds, step, missing, per_person, ps=ps, listed=listed, in_values=in_values
     )
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 def _fraction(p: Any) -> Fraction:
@@ -214,6 +215,7 @@ def median(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
     per_person: str | None = None,
     interval: str | None = None,
 ) -> Query[Value]:
@@ -224,7 +226,7 @@ def median(
     """
     in_values = _asks_for_values(interval)
     query = on_grid(Quantile, column, bounds, step, missing, per_person, in_values=in_values)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 _OPTIONS = ("column", "bounds", "step", "missing", "per_person", "interval")

@@ -264,6 +264,7 @@ def regression(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[Coefficients]:
     """A linear regression of one column on others.
 
@@ -277,7 +278,7 @@ def regression(
         missing: "exclude": whoever lacks a value in any of the columns (or has an undeclared category) is
             left out, and how many that are stays private. "none": no value is missing, as is publicly known;
             a stray one counts as the "middle" of its bounds, or as the first category.
-        where, by, keys, membership, at_most: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
 
     >>> bounds, categories = {"income": (0, 200_000), "age": (18, 100)}, {"sex": ["f", "m"]}
     >>> regression("income", ["age", "sex"], bounds, categories).label
@@ -331,7 +332,7 @@ def regression(
             f"the features become {query.codes} columns; "
             f"more than {_MOST_COLUMNS} are too many for any noise. Leave some out."
         )
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 def _feature(column: str, bounds: Mapping[str, Any], categories: Mapping[str, Any]) -> Numeric | Category:

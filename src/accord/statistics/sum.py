@@ -222,6 +222,7 @@ def sum(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[float]:
     """The sum of a column over all people who have not opted out. A missing value counts as 0. See `mean`.
 
@@ -229,7 +230,7 @@ def sum(
     'value'
     """
     query = with_std(on_grid(Sum, column, bounds, step, missing), std)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 @asked_by_group
@@ -241,6 +242,7 @@ def rows(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
 ) -> Query[float]:
     """How many rows all people who have not opted out have together: visits, orders, claims.
 
@@ -248,7 +250,7 @@ def rows(
 
     Args:
         max: the most that one person counts for, public.
-        where, by, keys, membership, at_most: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
 
     >>> rows(max=50).label
     'number of rows'
@@ -259,7 +261,7 @@ def rows(
             f"Give the most that one person counts for, from 1 to {_MOST_ROWS}."
         )
     query = on_grid(Rows, "rows", (0, max), step=1, missing=0)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 SUM = Statistic("sum", sum, Total, ("column", "bounds", "std", "step", "missing"))

@@ -82,8 +82,11 @@ class Target(ABC):
         """Whether the number of people is private, and what is released tells it roughly."""
         return False
 
-    def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        """By what an error is multiplied once it is known, roughly, how many are there: see `factor_for`."""
+    def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
+        """By what an error is multiplied once it is known, roughly, how many are there: see `factor_for`.
+
+        `groups`: it was predicted for so many groups of the same size.
+        """
         return 1.0
 
     @property
@@ -117,9 +120,12 @@ class Target(ABC):
         """
 
 
-def factor_for(present: float) -> float | None:
-    """By what an error is multiplied where only this share of all is present; None: too few to tell."""
-    return 1 / present if present > 0.01 else None
+def factor_for(present: float, groups: int = 1) -> float | None:
+    """By what an error is multiplied where only this share of all is present; None: too few to tell.
+
+    `groups`: it was predicted for a share of 1/groups.
+    """
+    return 1 / (present * groups) if present * groups > 0.01 else None
 
 
 # ---- sums --------------------------------------------------------------------------------------------------

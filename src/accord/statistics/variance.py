@@ -236,8 +236,8 @@ class PresentVariance(VarianceTarget):
         square, mean = released[0] / present, (released[0] + released[1] / 2) / present
         return self.query.of(min(1.0, max(0.0, float(4 * (square - mean * mean)))))
 
-    def error_factor(self, released: Sequence[Fraction]) -> float | None:
-        return factor_for(float(sum(released) / self.sensitivity))
+    def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
+        return factor_for(float(sum(released) / self.sensitivity), groups)
 
     def interval(
         self,
@@ -299,6 +299,7 @@ def variance(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The variance of a column over all people who have not opted out, with no more noise than their mean.
@@ -309,14 +310,14 @@ def variance(
             them (`accord.catalog`).
         step: the values' own resolution (1 for whole numbers), if known; it divides the width.
         missing: what becomes of missing values: see `accord.mean`.
-        where, by, keys, membership, at_most: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
 
     >>> variance("income", bounds=(0, 200_000)).label
     'variance of income'
     """
     query = on_grid(Variance, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 @asked_by_group
@@ -331,6 +332,7 @@ def std(
     keys: Keys = None,
     membership: str = "private",
     at_most: int = 1,
+    suppress: bool | None = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The standard deviation of a column: the square root of its `variance`.
@@ -339,7 +341,7 @@ def std(
     'standard deviation of income'
     """
     query = on_grid(Std, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most)
+    return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
 VARIANCE = Statistic("variance", variance, Additive, ("column", "bounds", "step", "missing", "per_person"))
