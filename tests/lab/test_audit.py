@@ -331,5 +331,6 @@ def test_a_look_at_everything_leaves_out_another_half_of_the_parts_each_time(mon
     named = ("mean", "mean with all values")
     assert {job.statistic for job in asked} == {
         "mean by up to two groups",
+        "mean by two columns",
         *(name + part for name in named for part in ("", " where", " by")),
     }

@@ -30,6 +30,9 @@ def every_kind_of_answer() -> None:
     )
     assert_type(people.release(accord.workload([mean])).value, list[Any])
     assert_type(people.release(accord.count(by="sex", keys=["f", "m"])).value, list[dict[str, Any]])
+    keys = {"ward": ["A"], "sex": ["f", "m"]}
+    assert_type(people.release(accord.count(by=["ward", "sex"], keys=keys)).value, list[dict[str, Any]])
+    assert_type(people.release(accord.crosstab("ward", "sex", keys=keys)).value, list[dict[str, Any]])
     assert_type(accord.sample(lambda rows, epsilon: "text", people).value, str)
     accord.mean("income", bound=(0, 1))  # type: ignore[call-overload]
     anything: accord.Release = people.release(mean)
