@@ -160,6 +160,16 @@ def test_the_examples_of_the_page_of_crosstabs_run(folder, monkeypatch):
         assert result.exit_code == 0 and len(json.loads(result.stdout)["value"]) == 4
 
 
+def test_the_example_of_the_page_of_long_lists_runs(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.parquet").symlink_to(folder / "people.parquet")
+    (example,), names = blocks("python", (ROOT / "docs" / "groups.md").read_text(encoding="utf-8")), {}
+    exec(example, names)
+    release = names["release"]
+    assert [row["filing_status"] for row in release.value][:3] == ["single", "joint", "separate"]
+    assert release.suppressed >= 497 and release.suppressed == 503 - len(release.value)
+
+
 def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     monkeypatch.chdir(folder)
     names = {}
