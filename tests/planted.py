@@ -71,7 +71,7 @@ def noise_scale_halved(monkeypatch):
     monkeypatch.setattr(
         additive,
         "noisy_sums",
-        lambda s, c, target, n: sums_at_scale(target, s, c, n, Fraction(MICRO * target.sensitivity, 2)),
+        lambda s, c, _, target, n: sums_at_scale(target, s, c, n, Fraction(MICRO * target.sensitivity, 2)),
     )
 
 
@@ -151,7 +151,7 @@ def rank_of_pe_read_naively_under_ties(monkeypatch):
 
 @bug
 def sensitivity_of_the_larger_bound_under_replace(monkeypatch):
-    def bad(summary, c, target, noise):
+    def bad(summary, c, _, target, noise):
         grid = target.query.encoding
         larger = (
             max(abs(grid.low), abs(grid.high)) / grid.step if isinstance(grid, Grid) else target.sensitivity

@@ -98,7 +98,7 @@ def test_a_covariance_is_of_two_columns_with_bounds_each(name):
             "covariance takes --bounds LO HI twice, for COLUMN and for OTHER; here it stands 1 times.",
         ),
         (["mean", "age", *OF_TWO], "mean takes --bounds LO HI once; here it stands 2 times."),
-        (["mean", "age", "income", "--bounds", 0, 1], "OTHER has no meaning for mean."),
+        (["mean", "age", "income", "--bounds", 0, 1], "mean takes one COLUMN, and 2 are named."),
     ],
 )
 def test_mistakes_about_two_columns(words, text):
