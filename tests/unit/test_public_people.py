@@ -314,7 +314,11 @@ def test_a_described_table(tmp_path):
         ("y", {}, "there is no column 'y'"),
         ("e", {}, "column 'e' holds the levels, about which nothing is asked. Choose another."),
         ("b", {}, r"column 'b' holds true and false, so that there is nothing to suggest: bounds=\(0, 1\)"),
-        ("x", {"gap": -1}, "gap=-1 is negative. It is how far the means of two levels may lie apart"),
+        (
+            "x",
+            {"gap": -1},
+            "gap=-1 is negative, or too large to mean anything. It is how far the means of two levels may lie apart",
+        ),
         ("x", {"gap": nan}, "gap is nan. It must be a finite number."),
         ("x", {"bounds": (5, 5)}, r"bounds=\(5, 5\) are equal"),
         ("x", {"bounds": "ab"}, "bound"),
@@ -397,3 +401,21 @@ def test_the_command(tmp_path, monkeypatch):
     assert "--actor and --purpose are booked in a ledger" in refused.stderr
     refused = CliRunner().invoke(main, [*words, "--gap", "-1"])
     assert (refused.exit_code, refused.stderr.split(".")[0]) == (1, "QueryError: --gap -1")
+
+
+@pytest.mark.parametrize("per_person", [None, "sum", "min", "max"])
+def test_public_people_who_have_no_value_suggest_nothing(per_person):
+    table = accord.table({"x": [float("nan"), 1.0], "u": [1, 2], "e": [inf, 1.0]}, epsilon="e", user="u")
+    look = table.public("x", per_person=per_person)
+    assert (look.people, look.missing, look.bounds) == (1, 1, None)
+
+
+def test_a_gap_of_any_size_and_odd_columns_are_refused_or_borne():
+    n = 200
+    data = {"x": np.arange(n) / 7, "e": np.where(np.arange(n) < 150, inf, 1.0)}
+    table = accord.table(data, epsilon="e")
+    assert table.public("x", (0, 30), gap=10.0**90).std is not None
+    with pytest.raises(QueryError, match="too large to mean anything"):
+        table.public("x", (0, 30), gap=10.0**101)
+    with pytest.raises(QueryError, match="a column is named by a text"):
+        table.public(["x"])

@@ -107,6 +107,8 @@ def test_conditions_meet_and_groups_are_declared():
     )
     assert asked(text.format("ward")) == asked(text.format("1")) == expected
     public = {"membership": "public", **by}
+    share = "SELECT ward, AVG(CASE WHEN age > 3 THEN 1.0 ELSE 0.0 END) FROM p GROUP BY ward"
+    assert asked(share, membership="public") == (accord.proportion("age > 3", "none", **public),)
     assert asked("SELECT COUNT(*) FROM p GROUP BY ward", membership="public") == (accord.count(**public),)
 
 
@@ -182,8 +184,14 @@ REFUSED = {
     "SELECT COVAR_SAMP(stay, age) FROM p": "Write COVAR_POP.",
     "SELECT QUANTILE_CONT(stay, age) FROM p": "is not read here.",
     "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY stay DESC) FROM p": "is not read here.",
-    "SELECT AVG(stay), AVG(stay) FROM p": "two columns of the SELECT have one name.",
-    "SELECT ward, AVG(stay) AS ward FROM p GROUP BY ward": "two columns of the SELECT have one name.",
+    "SELECT AVG(stay), AVG(stay) FROM p": "two columns of the SELECT have one name, ",
+    "SELECT ward, AVG(stay) AS ward FROM p GROUP BY ward": "two columns of the SELECT have one name, ",
+    "SELECT COUNT() FROM p": "COUNT() is not read here.",
+    "SELECT AVG(age) FROM people AS p(age, stay)": "is not read here.",
+    "SELECT COUNT(*) FROM p GROUP BY '1'": "'1' is not a column.",
+    "SELECT COUNT(*) FROM p GROUP BY " + "9" * 5000: "is not a column.",
+    "SELECT COUNT(*) FROM p WHERE day >= DATE '2026-01-31 12:00:00'": "is no condition that can be read.",
+    "SELECT COUNT(*) FROM p WHERE age > 3" + "::INT" * 1500: "nested too deeply",
     "SELECT COUNT(*)": "this SELECT has no FROM.",
     "SELECT COUNT(*) FROM p, q": "a SELECT is asked here without a join.",
     "SELECT COUNT(*) FROM p JOIN q USING (age)": "a SELECT is asked here without a join.",
@@ -314,13 +322,66 @@ def test_one_aggregate_is_one_question(people):
     assert list(answers.to_pandas()["MEDIAN(stay) low"]) == [None]
 
 
+WITH_CONDITIONS = (
+    "SELECT ward, COUNT(*) FROM p WHERE sex = 'f' GROUP BY ward",
+    "SELECT ward, COUNT(stay) FROM p GROUP BY ward",
+    "SELECT ward, COUNT_IF(sex = 'f') FROM p GROUP BY ward",
+    "SELECT ward, COUNT(*) FILTER (WHERE sex = 'f') FROM p GROUP BY ward",
+    "SELECT ward, AVG(stay) FILTER (WHERE sex = 'f') FROM p GROUP BY ward",
+)
+
+
+@pytest.mark.parametrize("text", WITH_CONDITIONS)
+def test_conditions_are_private_where_groups_are_public(text):
+    """Else who meets one, or has a value, would be answered exactly, at no charge."""
+    assert asked(text)
+    with pytest.raises(
+        QueryError,
+        match=r"membership='public' says that everyone may know who is in which group of GROUP BY, and not",
+    ):
+        asked(text, membership="public")
+
+
+def test_public_membership_is_about_groups():
+    with pytest.raises(
+        QueryError, match="membership='public' is about the groups of GROUP BY, and there are none"
+    ):
+        asked("SELECT COUNT(*) FROM p", membership="public")
+    with pytest.raises(QueryError, match="membership='all' is not offered"):
+        asked("SELECT COUNT(*) FROM p", membership="all")
+
+
+def test_counting_what_is_written_in_a_column_without_a_type_is_refused():
+    of_file = Given({"stay": "untyped", "age": "number"}, {}, {})
+    with pytest.raises(
+        QueryError, match=r"COUNT\(stay\) counts whatever is written there, and stay has no type"
+    ):
+        read_select("SELECT COUNT(stay) FROM p", of_file)
+    assert read_select("SELECT COUNT(age) FROM p", of_file).queries == (
+        accord.count(where="age IS NOT NULL"),
+    )
+
+
+def test_where_everyone_has_one_row_rows_are_people():
+    """A ledger needs ids, and most tables have a row a person."""
+    text = "SELECT ward, AVG(stay), COUNT(*), COUNT(DISTINCT who) AS n, MEDIAN(stay) FROM p GROUP BY ward"
+    of_people = Given((*COLUMNS, "who"), BOUNDS, KEYS, user="who", one_row_each=True)
+    by = {"by": "ward", "keys": ["A", "B"]}
+    assert read_select(text, of_people).queries == (
+        accord.mean("stay", (0, 60), **by),
+        accord.count(**by),
+        accord.count(**by),
+        accord.median("stay", (0, 60), **by),
+    )
+
+
 def test_public_groups(people):
     table = accord.table(people, epsilon="epsilon")
-    text = "SELECT ward, COUNT(*) AS n FROM people WHERE age >= 50 GROUP BY ward"
-    answers = table.sql(text, keys={"ward": ["A", "Z"]}, membership="public")
-    assert answers.rows[1] == {"ward": "Z", "n": None}
+    text = "SELECT ward, AVG(stay) AS stay FROM people GROUP BY ward"
+    answers = table.sql(text, {"stay": (0, 60)}, {"ward": ["A", "Z"]}, membership="public")
+    assert answers.rows[1] == {"ward": "Z", "stay": None}
     assert "nobody is there to ask" in str(answers)
-    assert list(answers.charges) == ["A"]
+    assert list(answers["stay"].charges) == ["A"]
 
 
 def test_bounds_and_keys_are_of_columns_that_there_are(people):

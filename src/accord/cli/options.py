@@ -249,6 +249,7 @@ select_options = options(
     click.option(
         "--at-most", type=int, metavar="K", help="With --user: in how many groups one person may be."
     ),
+    click.option("--one-row-each", is_flag=True, help="With --user: declares that everyone has one row."),
     click.option("--mechanism", default="auto", show_default=True, help="A name of 'accord mechanisms'."),
     click.option(
         "--share",

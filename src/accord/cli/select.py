@@ -32,7 +32,7 @@ def sql(select: str, is_planned: bool, **given: Any) -> None:
 
     refuse_in(given["as_json"])
     people = parsing.table_of({**given, "source": source_of(select)})
-    said = {name: given[name] for name in ("max_rows", "membership", "at_most")}
+    said = {name: given[name] for name in ("max_rows", "membership", "at_most", "one_row_each")}
     bounds, keys = _bounds(given["bounds"]), _keys(people, given["keys"])
     if is_planned:
         asked = people.select(select, bounds, keys, **said).asked

@@ -256,15 +256,17 @@ def _per_person(
     who: IntArray, values: NDArray[np.float64], times: IntArray, per_person: str
 ) -> NDArray[np.float64]:
     """What each person's rows come to. Sums are correctly rounded, so that the order does not matter."""
+    if not who.size:
+        return values
     order = np.argsort(who, kind="stable")
     first = np.flatnonzero(np.diff(who[order], prepend=-1))
     if per_person in ("min", "max"):
         fold = np.minimum if per_person == "min" else np.maximum
-        return fold.reduceat(values[order], first) if first.size else values
+        return fold.reduceat(values[order], first)
     products, ordered_times = (values * times)[order].tolist(), times[order]
     ends = np.append(first[1:], who.size)
     totals = np.array([fsum(products[a:b]) for a, b in zip(first.tolist(), ends.tolist(), strict=True)])
-    if per_person == "sum" or not first.size:
+    if per_person == "sum":
         return totals
     means: NDArray[np.float64] = totals / np.add.reduceat(ordered_times, first)
     return means

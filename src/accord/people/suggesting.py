@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from fractions import Fraction
-from math import ceil, floor, fsum, log10, sqrt
+from math import ceil, floor, fsum, log10, nextafter, sqrt
 from typing import Any
 
 import numpy as np
@@ -300,11 +300,12 @@ def _spread(values: Values, low: Fraction, high: Fraction, gap: float) -> float 
     inside, half = np.clip(values, float(low), float(high)), (high - low) / 2
     mean = fsum(inside.tolist()) / inside.size
     variance = fsum(((inside - mean) ** 2).tolist()) / inside.size
-    std = sqrt(variance + gap**2 / 4)
+    std = sqrt(variance + min(gap, 2 * float(half)) ** 2 / 4)
     if std < float(half) * 1e-6:
         return None
     digit = Fraction(10) ** (floor(log10(std)) - 3)
-    return float(min(half, ceil(Fraction(std) / digit) * digit))
+    rounded = float(min(half, ceil(Fraction(std) / digit) * digit))
+    return nextafter(rounded, 0.0) if decimal(rounded) > half else rounded
 
 
 def _plain(x: Fraction) -> int | float:

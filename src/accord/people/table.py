@@ -234,12 +234,13 @@ class Table:
         max_rows: int | None = None,
         membership: str = "private",
         at_most: int | None = None,
+        one_row_each: bool = False,
     ) -> Selected:
         """The questions of a SELECT; `people.plan(people.select(…).asked)` plans them. See `sql`."""
         from accord.statistics.select import Given, read_select
 
-        given = Given(self.columns, bounds or {}, keys or {}, self.user, max_rows, membership, at_most)
-        return read_select(text, given)
+        said = (self.user, max_rows, membership, at_most, one_row_each)
+        return read_select(text, Given(self.columns, bounds or {}, keys or {}, *said))
 
     def sql(
         self,
@@ -250,6 +251,7 @@ class Table:
         max_rows: int | None = None,
         membership: str = "private",
         at_most: int | None = None,
+        one_row_each: bool = False,
         mechanism: str = "auto",
         share: float | None = None,
         ledger: Ledger | None = None,
@@ -267,8 +269,10 @@ class Table:
             bounds: of the columns that are aggregated: {"stay": (0, 60)}; as the table declares them.
             keys: the groups: {"ward": ["A", "B"]}; as the table declares them.
             max_rows: where people have several rows, the most that one counts for in COUNT(*).
-            membership: whether everyone may know who is in which group.
+            membership: whether everyone may know who is in which group of GROUP BY; then there are no
+                conditions.
             at_most: where people have several rows, in how many groups one may be.
+            one_row_each: declares that everyone has one row, so that AVG and its like are about people.
             mechanism, share, ledger, fresh, actor, purpose: as of `release`.
 
         Raises:
@@ -276,7 +280,15 @@ class Table:
         """
         from accord.release.selected import Answers
 
-        selected = self.select(text, bounds, keys, max_rows=max_rows, membership=membership, at_most=at_most)
+        selected = self.select(
+            text,
+            bounds,
+            keys,
+            max_rows=max_rows,
+            membership=membership,
+            at_most=at_most,
+            one_row_each=one_row_each,
+        )
         asked = selected.asked
         released = self.release(
             asked, mechanism, share, ledger=ledger, fresh=fresh, actor=actor, purpose=purpose

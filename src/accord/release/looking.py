@@ -25,7 +25,7 @@ from accord.release.deciding import signed
 from accord.release.receipt import SCHEMA, charges_document, plain_data
 from accord.release.release import book, charged, remember
 from accord.statistics import PER_PERSON, Grid
-from accord.statistics.query import exact
+from accord.statistics.query import column_name, exact
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
@@ -42,6 +42,9 @@ ASSUMPTIONS = (
     "values outside the bounds count as the nearer bound",
 )
 """What must be known about every look, in sentences."""
+
+
+_LARGEST_GAP = 10**100
 
 
 def look(
@@ -119,7 +122,7 @@ def _checked_kind(table: Table, column: str) -> str:
         raise QueryError(
             "this table is one public group of another. Look at public people of the whole table."
         )
-    table.reader.refuse_unknown([column])
+    table.reader.refuse_unknown([column_name(column)])
     if column in (table.level_column, table.user):
         holds = "the levels" if column == table.level_column else "who a row is of"
         raise QueryError(f"column {column!r} holds {holds}, about which nothing is asked. Choose another.")
@@ -185,10 +188,10 @@ def _refuse_gap(column: str, kind: str, gap: Any) -> None:
         return
     if kind not in ("number", "untyped"):
         raise QueryError(f"gap= is about means of numbers, and column {column!r} holds none. Leave it out.")
-    if exact(gap, "gap") < 0:
+    if not 0 <= exact(gap, "gap") <= _LARGEST_GAP:
         raise QueryError(
-            f"gap={gap!r} is negative. It is how far the means of two levels may lie apart, in the units of "
-            "the column: a number ≥ 0, from public knowledge."
+            f"gap={gap!r} is negative, or too large to mean anything. It is how far the means of two levels "
+            "may lie apart, in the units of the column: a number ≥ 0, from public knowledge."
         )
 
 

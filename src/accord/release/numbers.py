@@ -93,7 +93,8 @@ class Number:
     def identity(self) -> Hashable:
         """What tells this draw from any other."""
         cell = slice(self.cell, None if self.cell is None else self.cell + 1)
-        return self.release.draw, tuple(self.released[cell]), self.group, self.cell
+        among = None if self.release.among is None else self.release.among.name
+        return self.release.draw, among, tuple(self.released[cell]), self.group, self.cell
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Number) and self.identity == other.identity

@@ -15,6 +15,13 @@ have several rows (`user=`):
     MIN(x), MAX(x)       of people's smallest and largest                           accord.min, accord.max
     AVG(x) and others    of rows, which accord does not have: refused, with what it has of people
     GROUP BY             somebody's rows may be of several groups: `at_most` must say how many count
+
+Where everyone is declared to have one row (`one_row_each`), rows are people again. Should somebody have
+several after all, they count once, as in questions about people: that is about the meaning, and nobody loses
+more.
+
+Groups of GROUP BY may be declared public. Conditions are not: who meets one, or has a value, stays private,
+so that a SELECT with public groups has none.
 """
 
 from __future__ import annotations
@@ -29,6 +36,7 @@ from accord.statistics.count import count
 from accord.statistics.covariance import covariance
 from accord.statistics.extremes import max as largest
 from accord.statistics.extremes import min as smallest
+from accord.statistics.groups import MEMBERSHIP
 from accord.statistics.mean import mean
 from accord.statistics.proportion import proportion
 from accord.statistics.quantile import median, quantile
@@ -111,10 +119,18 @@ class Given:
     max_rows: int | None = None
     membership: str = "private"
     at_most: int | None = None
+    one_row_each: bool = False
+
+    @property
+    def several_rows_of(self) -> str | None:
+        """The column of ids, where people may have several rows."""
+        return None if self.one_row_each else self.user
 
 
 def _refuse_unknown(given: Given) -> None:
-    """Refuse bounds and keys of columns that there are none of."""
+    """Refuse bounds and keys of columns that there are none of, and words that mean nothing."""
+    if given.membership not in MEMBERSHIP:
+        raise QueryError(f"membership={given.membership!r} is not offered. It is 'private' or 'public'.")
     for argument, of_columns in (("bounds", given.bounds), ("keys", given.keys)):
         if not isinstance(of_columns, Mapping):
             example = '{"stay": (0, 60)}' if argument == "bounds" else '{"ward": ["A", "B"]}'
@@ -123,12 +139,6 @@ def _refuse_unknown(given: Given) -> None:
             if column not in given.columns:
                 known = did_you_mean(str(column), given.columns)
                 raise QueryError(f"{argument}= has {column!r}, which is no column of the table: {known}")
-
-
-def _at_place(node: Node, expressions: Sequence[Node]) -> Node:
-    """What GROUP BY 1 means; any other node is itself."""
-    is_place = is_a(node, "Literal") and node.this.isdigit() and 1 <= int(node.this) <= len(expressions)
-    return expressions[int(node.this) - 1].unalias() if is_place else node
 
 
 def source_of(text: str) -> str:
@@ -143,6 +153,8 @@ def source_of(text: str) -> str:
 def read_select(text: str, given: Given) -> Selected:
     """The questions of a SELECT.
 
+    What is nested so deeply that reading it takes too many calls is refused.
+
     Raises:
         QueryError: it is not one SELECT of aggregates over one table, or says more than accord can answer.
 
@@ -150,7 +162,13 @@ def read_select(text: str, given: Given) -> Selected:
     >>> [query.label for query in read_select("SELECT AVG(stay) FROM people WHERE age >= 65", given).queries]
     ['mean of stay where age >= 65']
     """
-    select = parsed(text)
+    try:
+        return _read(parsed(text), given)
+    except RecursionError:
+        raise QueryError("the SELECT is nested too deeply. Write it with fewer casts and signs.") from None
+
+
+def _read(select: Node, given: Given) -> Selected:
     table = table_of(select)
     known = Names(given.columns, (table.name, table.alias_or_name))
     reader = _Reader(given, known)
@@ -161,7 +179,7 @@ def read_select(text: str, given: Given) -> Selected:
     _refuse_unknown(given)
     by = reader.groups(select)
     where = select.args.get("where")
-    condition = None if where is None else known.condition(where.this)
+    condition = None if where is None else reader.condition(where.this)
     names, queries = [], []
     for expression in select.expressions:
         inner = expression.unalias()
@@ -173,8 +191,12 @@ def read_select(text: str, given: Given) -> Selected:
     if not queries:
         raise QueryError(f"this SELECT asks for no aggregate. Ask for one, {EXAMPLE}.")
     taken = (*by, *names)
-    if len(set(taken)) < len(taken):
-        raise QueryError("two columns of the SELECT have one name. Give each its own: AVG(stay) AS stay.")
+    twice = [name for k, name in enumerate(taken) if name in taken[:k]]
+    if twice:
+        raise QueryError(
+            f"two columns of the SELECT have one name, {twice[0]!r}. Give each its own: AVG(stay) AS stay."
+        )
+    reader.refuse_several_groups(by)
     return Selected(table.name, tuple(names), by, tuple(queries))
 
 
@@ -187,26 +209,45 @@ class _Reader:
     def groups(self, select: Node) -> tuple[str, ...]:
         """The columns of GROUP BY, which may be named by their place in the SELECT."""
         clause = select.args.get("group")
+        if clause is None and self._is_public:
+            raise QueryError(
+                "membership='public' is about the groups of GROUP BY, and there are none. Leave it out."
+            )
         if clause is None:
             return ()
         refuse_more(clause, "expressions")
+        places = {str(k): node.unalias() for k, node in enumerate(select.expressions, 1)}
         named = []
         for node in clause.expressions:
-            if (
-                is_a(node, "Literal")
-                and node.this.isdigit()
-                and 1 <= int(node.this) <= len(select.expressions)
-            ):
-                node = select.expressions[int(node.this) - 1].unalias()
-            named.append(self._names.column(node))
+            is_place = is_a(node, "Literal") and not node.is_string and node.this in places
+            named.append(self._names.column(places[node.this] if is_place else node))
         if len(set(named)) < len(named):
             raise QueryError("GROUP BY names a column twice. Name each once.")
-        if named and self._given.user is not None and self._given.at_most is None and not self._is_public:
-            raise QueryError(
-                f"rows of one {self._given.user} may be of several groups, and SQL counts them in each. Give "
-                "at_most=, in how many groups one person may be: the more, the noisier."
-            )
         return tuple(named)
+
+    def refuse_several_groups(self, by: tuple[str, ...]) -> None:
+        """Refuse groups that rows of one person may be in several of, unless it is said how many count."""
+        given = self._given
+        if by and given.several_rows_of is not None and given.at_most is None and not self._is_public:
+            raise QueryError(
+                f"rows of one {given.user} may be of several groups, and SQL counts them in each. Give "
+                "at_most=, in how many groups one person may be (the more, the noisier); or declare that "
+                "everyone has one row: one_row_each=True."
+            )
+
+    def condition(self, node: Node) -> str:
+        """A condition, in the grammar of `where=`."""
+        self._refuse_public(node)
+        return self._names.condition(node)
+
+    def _refuse_public(self, node: Node) -> None:
+        """Refuse to ask who meets a condition, or has a value, as if that were public."""
+        if self._is_public:
+            raise QueryError(
+                f"membership='public' says that everyone may know who is in which group of GROUP BY, and not "
+                f"whom {shown(node)} is true of. Leave membership= out, and both are private; or ask in "
+                "Python, where membership= is of by= and where= together."
+            )
 
     @property
     def _is_public(self) -> bool:
@@ -225,7 +266,7 @@ class _Reader:
         """The question that an aggregate asks."""
         if is_a(node, "Filter"):
             refuse_more(node, "this", "expression")
-            return self.question(node.this, both(condition, self._names.condition(node.expression.this)), by)
+            return self.question(node.this, both(condition, self.condition(node.expression.this)), by)
         part = {"where": condition, **self._by(by)}
         if is_a(node, "Count", "CountIf"):
             return self._count(node, part)
@@ -259,22 +300,21 @@ class _Reader:
     def _count(self, node: Node, part: dict[str, Any]) -> Query:
         """Of rows; of people, where a row is one, or where their ids are counted."""
         refuse_more(node, "this", "big_int")
-        counted, user = node.this, self._given.user
+        counted, user = node.this, self._given.several_rows_of
+        if counted is None:
+            raise not_read(node)
         if is_a(node, "CountIf"):
-            part = {**part, "where": both(part["where"], self._names.condition(counted))}
+            part = {**part, "where": both(part["where"], self.condition(counted))}
         elif is_a(counted, "Distinct"):
             columns = [self._names.column(column) for column in counted.expressions]
-            if user is None or columns != [user]:
+            if self._given.user is None or columns != [self._given.user]:
                 raise QueryError(
                     f"{shown(node)} counts values, which differ by single people. Count people: COUNT(*), or "
                     "COUNT(DISTINCT id) where id is the column of user=."
                 )
             return count(**part)
         elif not is_a(counted, "Star"):
-            part = {
-                **part,
-                "where": both(part["where"], f"{quoted(self._names.column(counted))} IS NOT NULL"),
-            }
+            part = {**part, "where": both(part["where"], self._has_value(node))}
         if user is None:
             return count(**part)
         if self._given.max_rows is None:
@@ -283,6 +323,17 @@ class _Reader:
                 f"most that one person counts for; or count people: COUNT(DISTINCT {user})."
             )
         return rows(self._given.max_rows, **part)
+
+    def _has_value(self, node: Node) -> str:
+        """COUNT(x): the condition that somebody has a value of x."""
+        column = self._names.column(node.this)
+        self._refuse_public(node)
+        if isinstance(self._given.columns, Mapping) and self._given.columns[column] == "untyped":
+            raise QueryError(
+                f"{shown(node)} counts whatever is written there, and {column} has no type of its own: what "
+                "is no number would count, too. Ask for what you mean: COUNT(*), or COUNT_IF(…)."
+            )
+        return f"{quoted(column)} IS NOT NULL"
 
     def _of_column(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
         refuse_more(node, "this")
@@ -303,9 +354,9 @@ class _Reader:
         """AVG(CASE WHEN … THEN 1 ELSE 0 END): of those for whom the condition is not met, or unknown, 0."""
         refuse_more(node.this, "ifs", "default")
         arms, otherwise = node.this.args["ifs"], node.this.args.get("default")
-        if len(arms) != 1 or [arms[0].args.get("true"), otherwise] != [_number("1"), _number("0")]:
+        if len(arms) != 1 or not (_is_number(arms[0].args.get("true"), 1) and _is_number(otherwise, 0)):
             raise not_read(node)
-        if self._given.user is not None:
+        if self._given.several_rows_of is not None:
             raise QueryError(
                 f"{shown(node)} is about rows, of which one {self._given.user} may have any number. Ask "
                 "about people: accord.proportion(…), where each counts once."
@@ -331,11 +382,12 @@ class _Reader:
     def _refuse_of_rows(self, node: Node, column: str) -> None:
         """Refuse what is about rows in SQL, and about people in accord."""
         of_people = _OF_PEOPLE.get(type(node).__name__)
-        if self._given.user is not None and of_people is not None:
+        if self._given.several_rows_of is not None and of_people is not None:
             other = f", or SUM({column}) and COUNT(*), and divide" if of_people == "mean" else ""
             raise QueryError(
                 f"{shown(node)} is about rows, of which one {self._given.user} may have any number. Ask "
-                f"about people: accord.{of_people}({column!r}, …), where each counts once{other}."
+                f"about people: accord.{of_people}({column!r}, …), where each counts once{other}; or declare "
+                "that everyone has one row: one_row_each=True."
             )
 
 
@@ -351,7 +403,6 @@ _ASKED: dict[str, Callable[..., Query]] = {
 _ASKED_OF_TWO: dict[str, Callable[..., Query]] = {"Corr": correlation, "CovarPop": covariance}
 
 
-def _number(text: str) -> Node:
-    from sqlglot.expressions import Literal
-
-    return Literal.number(text)
+def _is_number(node: Node, number: int) -> bool:
+    """Whether a node is this number, as 1 or 1.0."""
+    return is_a(node, "Literal") and not node.is_string and node.this in (f"{number}", f"{number}.0")

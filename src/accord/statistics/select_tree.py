@@ -19,7 +19,7 @@ Node: TypeAlias = Any
 EXAMPLE = "such as SELECT ward, AVG(stay), COUNT(*) FROM people WHERE age >= 65 GROUP BY ward"
 _LONGEST, _DEEPEST = 10_000, 20
 _COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
-_MOMENTS = ("DATE", "TIMESTAMP", "TIMESTAMPNTZ")
+_MOMENTS, _DATE = ("TIMESTAMP", "TIMESTAMPNTZ"), re.compile(r"\d{4}-\d\d-\d\d")
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
@@ -72,6 +72,8 @@ def table_of(select: Node) -> Node:
             "for many, so that nothing could be promised."
         )
     refuse_more(table, "this", "alias")
+    if table.args.get("alias") is not None:
+        refuse_more(table.args["alias"], "this")  # names of columns would give them another meaning
     return table
 
 
@@ -160,9 +162,11 @@ class Names:
             return f"-{node.this.this}"
         if is_a(node, "Boolean"):
             return str(bool(node.this)).upper()
-        is_date = is_a(node, "Cast") and node.to.this.value in _MOMENTS
-        if is_date and is_a(node.this, "Literal") and node.this.is_string:
-            return _text(node.this.this)
+        if is_a(node, "Cast") and is_a(node.this, "Literal") and node.this.is_string:
+            refuse_more(node, "this", "to", "_type")
+            kind, text = node.to.this.value, node.this.this
+            if kind in _MOMENTS or (kind == "DATE" and _DATE.fullmatch(text)):
+                return _text(text)
         raise self._no_condition(node)
 
     @staticmethod
