@@ -309,3 +309,20 @@ def test_what_has_no_margins_says_why():
         release.margin("wart")
     with pytest.raises(QueryError, match="confidence=2 is not between 0 and 1"):
         release.margin("ward", confidence=2)
+
+
+def test_columns_in_no_order_are_refused():
+    with pytest.raises(QueryError, match="by= is a set, which has no order"):
+        accord.count(by={"ward", "sex"}, keys=KEYS)
+
+
+def test_a_key_is_one_key():
+    release = people().release(accord.crosstab("ward", "sex", keys=KEYS), "minimum")
+    with pytest.raises(QueryError, match="a key is one group or cell, and this is ndarray of several"):
+        release[np.array(["A", "f"])]
+
+
+@pytest.mark.parametrize("width", [1e90, 1e-90])
+def test_bounds_with_which_nothing_can_be_reckoned(width):
+    with pytest.raises(QueryError, match="have widths whose product is"):
+        accord.covariance("x", "y", bounds={"x": (0, width), "y": (0, width)})

@@ -237,13 +237,16 @@ class Plan(Generic[A]):
             return told
         ends: Any = self.target.possible(self.spec.total)
         largest, factor = float(ends[1] - ends[0]), self.error_factor(released)
-        if factor is None:
+        spread = self.target.spread_factor(released)
+        if factor is None or spread is None:
             return largest, largest
         noise = self.target.factor(1) ** 2 * self.calibration.noise_variance / self.target.outputs
         # what is not noise falls by the square root alone of more people
         others = (max(0.0, predicted**2 - noise) for predicted in (self.rmse, self.rmse_here))
         factors = max(factor, factor**2), factor**2
-        about_population, here = (min(largest, sqrt(factors[0] * x + factors[1] * noise)) for x in others)
+        about_population, here = (
+            min(largest, spread * sqrt(factors[0] * x + factors[1] * noise)) for x in others
+        )
         return about_population, here
 
     def error_factor(self, released: Sequence[Fraction]) -> float | None:

@@ -180,12 +180,17 @@ class Number:
     def rmse_here(self) -> tuple[float, float]:
         """Its root mean squared error about these people: without the noises of a known law, and of those."""
         plan, errors = self.release.plan, self.errors
-        _, error = plan.errors_of(self.released) if plan.target.tells_size else (0.0, plan.rmse_here)
+        _, error = plan.errors_of(self.released) if self._is_judged else (0.0, plan.rmse_here)
         if errors is None:
             return error, 0.0
         noise = sqrt(2 * sum(scale**2 for scale in errors.scales))
         others = sqrt(max(0.0, error**2 - noise**2))
         return max(others, errors.sampling), noise  # of cells, the error is that of all of them on average
+
+    @property
+    def _is_judged(self) -> bool:
+        target = self.release.plan.target
+        return bool(target.tells_size or target.assumes_spread)
 
     @property
     def mirrored(self) -> tuple[int, Number] | None:

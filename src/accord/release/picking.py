@@ -150,6 +150,8 @@ def _as_read(key: Any) -> Any:
     """A key as questions have it; of several columns, a tuple of them."""
     if isinstance(key, tuple):
         return tuple(map(_as_read, key))
+    if getattr(key, "ndim", 0):
+        raise QueryError(f"a key is one group or cell, and this is {type(key).__name__} of several.")
     try:
         return read_label(key)
     except QueryError:

@@ -129,13 +129,13 @@ class Release(Arithmetic, Generic[A]):
 
     @property
     def is_judged_by_size(self) -> bool:
-        """Whether its errors follow from how many people there seem to be."""
+        """Whether its errors follow from how many people there seem to be, or how much values vary."""
         plan = self.plan
         return (
             plan.choice is not None
             and self._by is None
             and bool(self.released)
-            and (plan.target.tells_size or isinstance(plan.target, Products))
+            and (plan.target.tells_size or plan.target.assumes_spread or isinstance(plan.target, Products))
         )
 
     @property

@@ -132,7 +132,10 @@ def _missing_text(report: Release, asked: Query) -> Text:
 def _answer_views(release: Release, interval: Any, in_values: Any) -> list[RenderableType]:
     """The answer with its interval, that of a quantile also in values if there is one; and its error."""
     plan, value, here = release.plan, release.value, release.rmse_here
-    judged = ", for as many as there seem to be" if release.is_judged_by_size else ""
+    judged = ""
+    if release.is_judged_by_size:
+        spread = ", and as spread out," if plan.target.assumes_spread else ""
+        judged = f", for as many{spread} as there seem to be"
     rmse = Text(
         f"rmse {error(here)} about these people, {error(release.rmse)} about the population "
         f"({plan.unit}){judged}"

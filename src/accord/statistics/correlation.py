@@ -118,8 +118,9 @@ def _largest(covariance: float, spreads: Sequence[float]) -> float:
     return covariance / spread
 
 
-def _correlation(x: Fraction, y: Fraction, xy: Fraction, xx: Fraction, yy: Fraction) -> float:
+def _correlation(*moments: Fraction) -> float:
     """From noisy moments, which may be of no values at all; 0 where a column does not vary."""
+    x, y, xy, xx, yy = moments
     spread = sqrt(max(0.0, float(xx - x * x))) * sqrt(max(0.0, float(yy - y * y)))
     covariance = float(xy - x * y)
     if spread <= abs(covariance):
@@ -151,9 +152,27 @@ class CorrelationTarget(CovarianceTarget):
         return (of_product + 2 * of_square / 4) * 4**2
 
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
+        moments = self._moments(released)
+        return self.middle(people) if moments is None else _correlation(*moments)
+
+    def _moments(self, released: Sequence[Fraction]) -> tuple[Fraction, ...] | None:
+        """Means of x, y, xy, x² and y², with noise; None: hardly anyone is there."""
         x, y, xy = (moment / (2 * Q * Q) for moment in released[:3])
         xx, yy = (moment / (Q * Q) for moment in released[3:])
-        return _correlation(x, y, xy, xx, yy)
+        return x, y, xy, xx, yy
+
+    @property
+    def assumes_spread(self) -> bool:
+        return True
+
+    def spread_factor(self, released: Sequence[Fraction]) -> float | None:
+        """The errors of a covariance and of two variances, each divided by what varies less than assumed."""
+        moments = self._moments(released)
+        if moments is None:
+            return None
+        x, y, _, xx, yy = moments
+        least = min(xx - x * x, yy - y * y)
+        return max(1.0, 0.25 / float(least)) if least > 0 else None  # ¼: half of the way to either bound
 
     def ends(self, box: Box) -> Ends:
         assert isinstance(box, FullBox)
@@ -206,12 +225,9 @@ class PresentCorrelation(CorrelationTarget):
         parts = [noisy / (4 * Q * Q) for noisy in released]
         return *from_corners(parts[:4]), 2 * parts[4], 2 * parts[5]
 
-    def finish(self, released: Sequence[Fraction], people: int) -> Answer:
+    def _moments(self, released: Sequence[Fraction]) -> tuple[Fraction, ...] | None:
         present, *sums = self._sums(released)
-        if present <= 0:  # hardly anyone is there
-            return self.middle(people)
-        x, y, xy, xx, yy = (total / present for total in sums)
-        return _correlation(x, y, xy, xx, yy)
+        return tuple(total / present for total in sums) if present > 0 else None
 
     def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
         return factor_for(float(self._sums(released)[0]), groups)

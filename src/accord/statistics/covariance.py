@@ -138,6 +138,7 @@ class Covariance(Query):
 
 # ---- moments -----------------------------------------------------------------------------------------------
 
+_FAR = 10**60  # areas of bounds are reckoned with up to this
 ROUNDING = 1 / Q
 """How far a code may lie from x: half a step of a row, and half a step of the mean of a person's rows."""
 
@@ -358,6 +359,12 @@ def of_two(
             "value is left out), 'none' (no value is missing), or 'middle' (of the bounds)."
         )
     x, y = (read_numeric(name, given[name]) for name in names)
+    area = (x.high - x.low) * (y.high - y.low)
+    if not Fraction(1, _FAR) < area < _FAR:
+        raise QueryError(
+            f"the bounds of {column!r} and {other!r} have widths whose product is {float(area):.3g}, with "
+            "which nothing can be reckoned. Scale the columns."
+        )
     return kind(x, y, missing)
 
 

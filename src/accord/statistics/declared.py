@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature, unwrap
@@ -102,7 +102,7 @@ def left_to_the_table(constructor: Callable[..., Any]) -> Callable[..., Any]:
     def ask(*args: Any, **options: Any) -> Any:
         arguments = dict(parameters.bind(*args, **options).arguments)
         for name in ("features", "by"):
-            if name in arguments and _is_listed(arguments[name]):
+            if name in arguments and _is_listed(arguments[name]) and not isinstance(arguments[name], Set):
                 arguments[name] = list(arguments[name])  # which may be an iterator
         if _leaves_out(arguments, parameters.parameters):
             return Undescribed(ask, arguments)

@@ -5,7 +5,7 @@ Keys are a list, anything that is like one (an array, a column of a data frame),
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import date, datetime
 from hashlib import sha256
 from math import prod
@@ -41,6 +41,8 @@ def read_at_most(at_most: Any, declared: int, what: str) -> int:
 
 def read_columns(by: By) -> tuple[str, ...]:
     """The columns of by=."""
+    if isinstance(by, Set):
+        raise QueryError("by= is a set, which has no order. Give a list: by=['ward', 'sex'].")
     named = (by,) if isinstance(by, str) or not isinstance(by, Iterable) else tuple(by)
     columns = tuple(map(column_name, named))
     if not columns:

@@ -90,6 +90,18 @@ class Target(ABC):
         return 1.0
 
     @property
+    def assumes_spread(self) -> bool:
+        """Whether errors are predicted for values that vary as much as assumed, and are larger for others."""
+        return False
+
+    def spread_factor(self, released: Sequence[Fraction]) -> float | None:
+        """By what an error is multiplied once it is known, roughly, how much values vary.
+
+        None: they hardly do, and nothing can be told.
+        """
+        return 1.0
+
+    @property
     def rounding(self) -> float:
         """How far the grid can move the answer, on the scale of `variance`."""
         return 0.0

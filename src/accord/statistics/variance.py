@@ -63,6 +63,11 @@ class Variance(OnGrid):
         """By what an error of the variance is multiplied to become one of the answer."""
         return 1.0
 
+    @property
+    def assumed_std(self) -> float | None:
+        """The standard deviation that errors are predicted for; None: they hold for any."""
+        return None
+
     def about_bias(self, kappa: float) -> str:
         return (
             f"κ = {kappa:.3f}: if the mean squared distances of any two levels from the common mean differ "
@@ -96,6 +101,10 @@ class Std(Variance):
     @property
     def error_scale(self) -> float:
         return 2 / self.width  # 1/2σ for a σ of a quarter of the width
+
+    @property
+    def assumed_std(self) -> float | None:
+        return self.width / 4
 
     def assumptions(self) -> list[str]:
         *of_grid, _ = super().assumptions()
@@ -162,6 +171,17 @@ class VarianceTarget(Additive):
     def finish(self, released: Sequence[Fraction], people: int) -> Answer:
         mean, square = self._moments(released)
         return self.query.of(min(1.0, max(0.0, float(square - mean * mean))))
+
+    @property
+    def assumes_spread(self) -> bool:
+        return self.query.assumed_std is not None
+
+    def spread_factor(self, released: Sequence[Fraction]) -> float | None:
+        if self.query.assumed_std is None:
+            return 1.0
+        std = self.finish(released, 1)
+        assert isinstance(std, float)
+        return max(1.0, self.query.assumed_std / std) if std > 0 else None
 
     def _moments(self, released: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
         """E[y] and E[y²], with noise."""
