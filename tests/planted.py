@@ -261,12 +261,14 @@ def half_of_a_charge_is_booked(monkeypatch):
 
 
 def changed(monkeypatch, owner, name, good, bad):
-    """A function of a module or a class with other words in its text."""
+    """A function of a module or a class with other words in its text, or several of each."""
     function = vars(owner)[name]
     text = textwrap.dedent(inspect.getsource(function))
-    assert text.count(good) == 1, (name, good)
+    for one, other in [(good, bad)] if isinstance(good, str) else zip(good, bad, strict=True):
+        assert text.count(one) == 1, (name, one)
+        text = text.replace(one, other)
     defined = {}
-    code = compile(text.replace(good, bad), name, "exec", __future__.annotations.compiler_flag)
+    code = compile(text, name, "exec", __future__.annotations.compiler_flag)
     exec(code, inspect.unwrap(function).__globals__, defined)
     everywhere(monkeypatch, function, defined[name])
     monkeypatch.setattr(owner, name, defined[name])
@@ -370,11 +372,9 @@ def values_below_the_upper_bound_go_beyond_it(monkeypatch):
 @bug
 def people_outside_the_roster_are_read(monkeypatch):
     changed(
-        monkeypatch, aggregation, "summaries", "np.isin(micro, spec.micro) if", "(micro >= 0) if",
-    )  # fmt: skip
-    changed(
-        monkeypatch, aggregation, "_sums", "np.searchsorted(spec.micro, micro)",
-        "np.minimum(np.searchsorted(spec.micro, micro), spec.micro.size - 1)",
+        monkeypatch, aggregation, "summaries",
+        ("np.isin(micro, spec.micro) if", "np.searchsorted(spec.micro, micro)"),
+        ("(micro >= 0) if", "np.minimum(np.searchsorted(spec.micro, micro), spec.micro.size - 1)"),
     )  # fmt: skip
 
 

@@ -282,8 +282,19 @@ OPTIONS = {
 
 def needed(statistic):
     """What makes a command out of a statistic."""
-    column = [] if statistic in ("count", "rows") else ["text"] if statistic == "histogram" else ["x"]
+    of_two = ["x", "z"]
+    named = {
+        "count": [],
+        "rows": [],
+        "histogram": ["text"],
+        "proportion": ["x > 1"],
+        "crosstab": ["text", "flag"],
+    }
+    column = named.get(statistic, of_two if statistic in ("covariance", "correlation") else ["x"])
     asked = {
+        "proportion": [],
+        "crosstab": ["--keys", "text=a,b", "--keys", "flag=true,false"],
+        **{two: ["--bounds", "0", "1000000", "--bounds", "0", "7"] for two in ("covariance", "correlation")},
         "rows": ["--max", "3", "--user", "who"],
         "histogram": ["--categories", "a,b"],
         "count": ["--where", "x > 1"],
@@ -296,8 +307,10 @@ def needed(statistic):
     ]
 
 
+WITHOUT_DASHES = ("column", "columns", "condition", "other")
 OWN = {
-    one.name: ["--" + option.replace("_", "-") for option in one.options if option != "column"] for one in ALL
+    one.name: ["--" + option.replace("_", "-") for option in one.options if option not in WITHOUT_DASHES]
+    for one in ALL
 }
 ANY = sorted(set(OPTIONS) - {option for options in OWN.values() for option in options})
 
