@@ -16,8 +16,6 @@ from accord.people.summary import Summary
 from accord.relation import ADD_REMOVE, REPLACE
 from accord.release.answer import answer
 from accord.release.release import carry_out, read_summaries
-from accord.statistics.correlation import FullBox
-from accord.statistics.covariance import Box, ratio
 from accord.statistics.encoding import Q
 
 BOUNDS = {"bounds": {"x": (0, 4), "y": (-1, 1)}}
@@ -325,55 +323,6 @@ def test_one_person_varies_by_at_most_one():
         p = rng.dirichlet(np.full(k, 0.5))
         z = (at - p @ at).prod(axis=1)
         assert p @ z**2 - (p @ z) ** 2 <= 1 + 1e-9
-
-
-def test_the_ends_of_a_correlation_are_those_of_its_moments():
-    """All correlations of moments in a box lie between them; where a column may be constant, they are −1 and 1."""
-    rng = np.random.default_rng(4)
-    for _ in range(300):
-        at = rng.uniform(-1, 1, (5, 2))
-        x, y = at.T
-        moments = np.array([x.mean(), y.mean(), (x * y).mean(), (x * x).mean(), (y * y).mean()])
-        half = rng.uniform(0, 0.2)
-        low, high = FullBox(*((m - half, m + half) for m in moments)).correlation()
-        assert -1 <= low <= np.corrcoef(x, y)[0, 1] <= high <= 1
-        inside = moments[:, None] + rng.uniform(-half, half, (5, 300))
-        covariances = inside[2] - inside[0] * inside[1]
-        spreads = (inside[3] - inside[0] ** 2) * (inside[4] - inside[1] ** 2)
-        real = (
-            (spreads > 0)
-            & (inside[3] > inside[0] ** 2)
-            & (np.abs(covariances) <= np.sqrt(np.maximum(spreads, 0)))
-        )
-        correlations = covariances[real] / np.sqrt(spreads[real])
-        assert (low - 1e-9 <= correlations).all() and (correlations <= high + 1e-9).all()
-    for constant in (0.0, 0.3, 1.0):
-        box = FullBox((-0.1, 0.1), (constant,) * 2, (-0.1, 0.1), (0.2, 0.3), (constant**2,) * 2)
-        assert box.correlation() == (-1.0, 1.0)
-    assert FullBox((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)).correlation() == (-1.0, 1.0)
-    assert FullBox((0, 0), (0, 0), (0.3, 0.4), (0.5, 0.5), (0.5, 0.5)).correlation() == pytest.approx(
-        (0.6, 0.8)
-    )
-    assert FullBox((0, 0), (0, 0), (-0.4, -0.3), (0.5, 0.5), (0.5, 0.5)).correlation() == pytest.approx(
-        (-0.8, -0.6)
-    )
-
-
-def test_the_ends_of_an_interval_are_those_of_its_moments():
-    """Of all that lies in a box, the least and the largest covariance; of a ratio likewise."""
-    rng = np.random.default_rng(3)
-    for _ in range(200):
-        ends = [tuple(sorted(rng.uniform(-1, 1, 2))) for _ in range(3)]
-        low, high = Box(*ends).covariance()
-        inside = [rng.uniform(*end, 200) for end in ends]
-        covariances = inside[2] - inside[0] * inside[1]
-        assert low - 1e-12 <= covariances.min() and covariances.max() <= high + 1e-12
-        corners = [xy - x * y for x, y, xy in product(*ends)]
-        assert (low, high) == pytest.approx((min(corners), max(corners)))
-        total, noise, people = rng.uniform(-0.6, 0.6), rng.uniform(0, 0.2), (0.7, 1.3)
-        low, high = ratio(total, noise, people, 0.0)
-        ratios = [(total + sign * noise) / n for sign, n in product((-1, 1), people)]
-        assert (low, high) == pytest.approx((max(-1, min(ratios)), min(1, max(ratios))))
 
 
 @each

@@ -147,6 +147,7 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
     np.square(np.subtract(w, 1 / n, out=excess), out=square)
     unread = n - int(task.people.sum())  # a small share leaves them with less than a millionth
     imbalance = float(task.people_as_floats @ square) + unread / n**2
+    ends = float(w.max()) - 1 / n, 1 / n - (0.0 if unread else float(w.min()))
     noise = calibration.noise_variance / outputs
     squares = float(task.people_as_floats @ np.square(w, out=square))
     population = task.variance / outputs * squares + noise
@@ -157,6 +158,8 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
         bias_bound=float(task.people_as_floats @ np.maximum(excess, 0, out=excess)),
         spread=Spread(
             sampling=factor * sqrt(target.max_variance * imbalance),
+            from_end=factor * sqrt(target.max_variance * (imbalance + n * min(ends) ** 2)),
+            ceiling=factor * sqrt(target.max_variance * float(w.max())),
             laplace=factor * sqrt(noise / 2),
             several=several or target.noises_each > 1,
             extra=factor * target.rounding,

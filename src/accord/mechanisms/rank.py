@@ -42,7 +42,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +129,7 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
         of_mean.spread,
         sampling=of_mean.spread.sampling * sqrt(float(max(p * (1 - p) for p in ps)) / target.max_variance),
         extra=100 * max(by_size.choice_scales) * log(target.points) / weight,
+        ceiling=inf,
     )
     is_sparse = isinstance(target, Extremes) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
     return RankErrors(

@@ -240,12 +240,15 @@ class Plan(Generic[A]):
         spread = self.target.spread_factor(released)
         if factor is None or spread is None:
             return largest, largest
-        noise = self.target.factor(1) ** 2 * self.calibration.noise_variance / self.target.outputs
-        # what is not noise falls by the square root alone of more people
+        unit = self.target.factor(1) ** 2 / self.target.outputs
+        noise = unit * self.calibration.noise_variance
+        # what is not noise falls by the square root alone of more people, and is never more than if as few
+        # of the largest weight had all of it (statistics/central.py)
+        most = unit * self.target.variance * float(self.calibration.weights.max()) * factor
         others = (max(0.0, predicted**2 - noise) for predicted in (self.rmse, self.rmse_here))
-        factors = max(factor, factor**2), factor**2
         about_population, here = (
-            min(largest, spread * sqrt(factors[0] * x + factors[1] * noise)) for x in others
+            min(largest, spread * sqrt(min(max(factor, factor**2) * x, max(most, x)) + factor**2 * noise))
+            for x in others
         )
         return about_population, here
 

@@ -14,9 +14,10 @@ Error             Where both means are in the middle and both variances ¼, with
                   x and y over their standard deviations, which are at most 2: one person's
                   pq − r(p² + q²)/2 has a variance of at most 4(1 − r²) ≤ 4, because |pq| ≤ (p² + q²)/2 ≤ 4.
                   The noise is that of E[xy] − r(E[x²] + E[y²])/2, over ¼.
-Interval          As in covariance.py, with two more moments: the largest covariance that the moments can
-                  have, over the smallest standard deviations, and the other way round. Where one of them may
-                  be 0, and the covariance too, nothing can be told: it is −1 … 1.
+Interval          As in covariance.py, of (x − μ)(y − ν) − r/2·(λ(x − μ)² + (y − ν)²/λ), with the variances
+                  of both columns from the sums of their squares. Where one of them may be 0, nothing can be
+                  told: it is −1 … 1. Rounding moves x by at most d, and so what is left of it over its
+                  length by 2d/(σ + σ′) ≤ d/(σ − d/2): the correlation by that of x and that of y.
 """
 
 from __future__ import annotations
@@ -24,23 +25,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
+from math import hypot, sqrt
 from typing import ClassVar
 
 from accord.relation import Relation
+from accord.statistics.central import Moments as CentralMoments
+from accord.statistics.central import Polynomial, in_x, in_y
 from accord.statistics.covariance import (
     ROUNDING,
     XY,
-    Box,
     Covariance,
     CovarianceTarget,
     X,
     Y,
-    around,
     corners,
     from_corners,
     of_two,
-    ratio,
 )
 from accord.statistics.encoding import Product, Q
 from accord.statistics.groups import asked_by_group, part_of
@@ -84,38 +84,6 @@ class Correlation(Covariance):
             "the middle of the bounds; of smaller ones it is larger. The interval holds for any, and is "
             "−1 … 1 where a column hardly varies: of a constant one nothing can be told"
         )
-
-
-@dataclass(frozen=True)
-class FullBox(Box):
-    """With the moments of the squares."""
-
-    xx: Ends
-    yy: Ends
-
-    def correlation(self) -> Ends:
-        """The least and the largest that such moments can have."""
-        low, high = self.covariance()
-        spreads = [
-            sqrt(a) * sqrt(b)
-            for a, b in zip(_variance(self.x, self.xx), _variance(self.y, self.yy), strict=True)
-        ]
-        return -_largest(-low, spreads), _largest(high, spreads)
-
-
-def _variance(mean: Ends, square: Ends) -> Ends:
-    """The least and the largest variance for a mean and a mean square between these ends."""
-    farthest = max(abs(end) for end in mean)
-    nearest = 0.0 if mean[0] <= 0 <= mean[1] else min(abs(end) for end in mean)
-    return max(0.0, square[0] - farthest**2), max(0.0, square[1] - nearest**2)
-
-
-def _largest(covariance: float, spreads: Sequence[float]) -> float:
-    """The largest correlation for at most this covariance, and standard deviations with such a product."""
-    spread = spreads[0] if covariance > 0 else spreads[1]
-    if spread <= abs(covariance):
-        return 1.0 if covariance > 0 or spread == 0 else -1.0
-    return covariance / spread
 
 
 def _correlation(*moments: Fraction) -> float:
@@ -174,25 +142,26 @@ class CorrelationTarget(CovarianceTarget):
         least = min(xx - x * x, yy - y * y)
         return max(1.0, 0.25 / float(least)) if least > 0 else None  # ¼: half of the way to either bound
 
-    def ends(self, box: Box) -> Ends:
-        assert isinstance(box, FullBox)
-        return box.correlation()
+    def ends(self, moments: CentralMoments, alpha: float) -> Ends:
+        means, m = moments.means(0.04 * alpha), moments.mean
+        v = moments.variance_of(m.x, m.xx, means[0], in_x, 0.08 * alpha)
+        w = moments.variance_of(m.y, m.yy, means[1], in_y, 0.08 * alpha)
+        low, high = moments.correlation(means, (v, w), 0.76 * alpha)
+        stds = [sqrt(least) - ROUNDING / 2 for least, _ in (v, w)]
+        if min(stds) <= 0:
+            return -1.0, 1.0
+        rounding = sum(ROUNDING / std for std in stds)
+        return max(-1.0, low - rounding), min(1.0, high + rounding)
 
-    def box(self, released: Sequence[Fraction], spread: Spread, alpha: float, factor: float) -> Box | None:
-        x, y, xy = (float(moment) / (2 * Q * Q) for moment in released[:3])
-        xx, yy = (float(moment) / (Q * Q) for moment in released[3:])
-        sampling, inverse = self.error_parts(spread)
-        noise = 4.5 * inverse
-        half, product_half, square_half = (
-            part.half_width(alpha / 5, factor)
-            for part in (
-                Spread(sampling, noise, spread.several, ROUNDING),
-                Spread(sampling, noise, spread.several, 2 * ROUNDING),
-                Spread(sampling / 2, 2 * noise, spread.several, 2 * ROUNDING),
-            )
+    def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
+        uneven, inverse = self._error_parts(spread)
+        moments = self._moments(released)
+        assert moments is not None
+        return CentralMoments(
+            Polynomial(1.0, *(float(moment) for moment in moments)),
+            lambda f: 4.5 * inverse * hypot(f.x, f.y, f.xy, 2 * f.xx, 2 * f.yy),
+            uneven,
         )
-        squares = (around(square, square_half, 0.0) for square in (xx, yy))
-        return FullBox(around(x, half), around(y, half), around(xy, product_half), *squares)
 
 
 @dataclass(frozen=True)
@@ -232,20 +201,19 @@ class PresentCorrelation(CorrelationTarget):
     def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
         return factor_for(float(self._sums(released)[0]), groups)
 
-    def box(self, released: Sequence[Fraction], spread: Spread, alpha: float, factor: float) -> Box | None:
-        sampling, inverse = self.error_parts(spread)
-        present, x, y, xy, xx, yy = (float(total) for total in self._sums(released))
-        # four noises of a corner, or one of a square, have the same variance
-        noise = Spread(0.0, 4 * factor * present * inverse, several=True).half_width(alpha / 12)
-        if present <= noise:
-            return None
-        d, people = Spread(sampling).half_width(alpha / 10, factor), (present - noise, present + noise)
-        return FullBox(
-            ratio(x, noise, people, d + ROUNDING),
-            ratio(y, noise, people, d + ROUNDING),
-            ratio(xy, noise, people, d + 2 * ROUNDING),
-            ratio(xx, noise, people, d / 2 + 2 * ROUNDING, 0.0),
-            ratio(yy, noise, people, d / 2 + 2 * ROUNDING, 0.0),
+    def _share(self, released: Sequence[Fraction]) -> Fraction:
+        return self._sums(released)[0]
+
+    def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
+        uneven, inverse = self._error_parts(spread)
+        share, *sums = (float(total) for total in self._sums(released))
+        planned = factor * share
+        # four noises of a corner, as in covariance.py, have the variance of one of a square
+        return CentralMoments(
+            Polynomial(share, *(total / share for total in sums)),
+            lambda f: 4 * inverse * planned * hypot(*f),
+            uneven,
+            planned,
         )
 
 

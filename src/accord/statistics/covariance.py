@@ -17,9 +17,9 @@ Error             Of one person: with m = E[x]·E[y], c the covariance and k² =
                   Of the noise: that of E[xy] − E[x]·E[y] has at most 1 + E[x]² + E[y]² ≤ 3 times the variance
                   of one of three sums; of four sums, Σ((s − E[x])(t − E[y]) − c)² ≤ 16 times, over s, t = ±1.
                   Both bounds are attained where everyone is at one corner.
-Interval          Every moment lies in an interval of its own, each but for a part of the probability, which
-                  holds what rounding can do; the covariance between the least and the largest that such
-                  moments can have. No law of large numbers is needed for the noise.
+Interval          Of all covariances those that could have given what was released, by the noise of
+                  (x − μ)(y − ν) − c and by what unequal weights do to it (central.py). Rounding moves x and y
+                  by at most r each, and so the covariance by (√v + √w)·r + r² for their variances v and w.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
-from math import sqrt
+from math import hypot, sqrt
 from typing import Any, ClassVar, TypeVar
 
 from accord.errors import QueryError, did_you_mean
 from accord.relation import Relation
+from accord.statistics.central import Moments as CentralMoments
+from accord.statistics.central import Polynomial, Uneven, largest_variance
 from accord.statistics.encoding import Codes, Numeric, Product, Q
 from accord.statistics.grid import MISSING, NONE_MISSING
 from accord.statistics.groups import asked_by_group, part_of
@@ -144,26 +146,6 @@ ROUNDING = 1 / Q
 
 
 @dataclass(frozen=True)
-class Box:
-    """Between which ends the moments of x and y in [−1, 1] lie."""
-
-    x: Ends
-    y: Ends
-    xy: Ends
-
-    def covariance(self) -> Ends:
-        """The least and the largest that such moments can have."""
-        products = [a * b for a, b in product(self.x, self.y)]
-        return self.xy[0] - max(products), self.xy[1] - min(products)
-
-
-def around(moment: float, half: float, low: float = -1.0) -> Ends:
-    """The ends of an interval, within what is possible of a moment."""
-    ends = moment - half, moment + half
-    return min(1.0, max(low, ends[0])), min(1.0, max(low, ends[1]))
-
-
-@dataclass(frozen=True)
 class CovarianceTarget(Moments):
     """Of everyone, whose number is public."""
 
@@ -220,31 +202,35 @@ class CovarianceTarget(Moments):
         factor: float = 1.0,
         shift: Ends = (0.0, 0.0),
     ) -> Interval:
-        box = self.box(released, spread, alpha, factor)
-        if box is None:
+        if self._share(released) <= 0:
             return self.possible(1)
-        return self.ends(box)
+        moments = self.released_moments(released, spread, factor).of_present(0.05 * alpha)
+        return self.possible(1) if moments is None else self.ends(moments, 0.95 * alpha)
 
-    def ends(self, box: Box) -> Ends:
-        """The least and the largest answer for such moments."""
-        low, high = box.covariance()
-        return self._of(low), self._of(high)
+    def ends(self, moments: CentralMoments, alpha: float) -> Ends:
+        """The least and the largest answer, but for a probability of alpha."""
+        x, y = moments.means(0.05 * alpha)
+        v, w = largest_variance(x), largest_variance(y)
+        low, high = moments.covariance((x, y), (v, w), 0.9 * alpha)
+        rounding = (sqrt(v) + sqrt(w) + ROUNDING) * ROUNDING
+        return self._of(low - rounding), self._of(high + rounding)
 
-    def box(self, released: Sequence[Fraction], spread: Spread, alpha: float, factor: float) -> Box | None:
-        """Where the moments of these people lie, but for a probability of alpha; None: nobody can tell."""
+    def _share(self, released: Sequence[Fraction]) -> Fraction:
+        """How many are there, as a share of everyone."""
+        return Fraction(1)
+
+    def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
+        uneven, inverse = self._error_parts(spread)
         x, y, xy = (float(moment) / (Q * Q) for moment in released)
-        sampling, inverse = self.error_parts(spread)
-        noise = 4 * inverse
-        half, product_half = (
-            Spread(sampling, noise, spread.several, extra).half_width(alpha / 3, factor)
-            for extra in (ROUNDING, 2 * ROUNDING)
+        return CentralMoments(
+            Polynomial(1.0, x, y, xy), lambda f: 4 * inverse * hypot(f.x, f.y, f.xy), uneven
         )
-        return Box(around(x, half), around(y, half), around(xy, product_half))
 
-    def error_parts(self, spread: Spread) -> tuple[float, float]:
-        """√Σ(w − 1/n)² and 1/W, which an error is made of."""
-        sampling = spread.sampling / sqrt(self.max_variance)
-        return sampling, spread.laplace / sqrt(self.noise_variance / 2)
+    def _error_parts(self, spread: Spread) -> tuple[Uneven, float]:
+        """How unequal weights are, and 1/W, which an error is made of."""
+        parts = spread.sampling, spread.from_end, spread.ceiling
+        uneven = Uneven(*(part**2 / self.max_variance for part in parts))
+        return uneven, spread.laplace / sqrt(self.noise_variance / 2)
 
 
 @dataclass(frozen=True)
@@ -276,20 +262,19 @@ class PresentCovariance(CovarianceTarget):
     def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
         return factor_for(float(sum(released) / self.sensitivity), groups)
 
-    def box(self, released: Sequence[Fraction], spread: Spread, alpha: float, factor: float) -> Box | None:
-        sampling, inverse = self.error_parts(spread)
-        present, x, y, xy = from_corners([float(noisy) / self.sensitivity for noisy in released])
-        # these are means over everyone, and 1/W is of a group as large as the others; each has four noises
-        noise = Spread(0.0, 2 * factor * present * inverse, several=True).half_width(alpha / 8)
-        if present <= noise:
-            return None
-        d = Spread(sampling).half_width(alpha / 6, factor)
-        half, product_half = d + ROUNDING, d + 2 * ROUNDING
-        people = present - noise, present + noise
-        return Box(
-            ratio(x, noise, people, half),
-            ratio(y, noise, people, half),
-            ratio(xy, noise, people, product_half),
+    def _share(self, released: Sequence[Fraction]) -> Fraction:
+        return sum(released, Fraction(0)) / self.sensitivity
+
+    def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
+        uneven, inverse = self._error_parts(spread)
+        share, *sums = from_corners([float(noisy) / self.sensitivity for noisy in released])
+        planned = factor * share
+        # Σ((one + s·x + t·y + st·xy)²) over the corners s, t = ±1
+        return CentralMoments(
+            Polynomial(share, *(total / share for total in sums)),
+            lambda f: 2 * inverse * planned * hypot(f.one, f.x, f.y, f.xy),
+            uneven,
+            planned,
         )
 
 
@@ -310,13 +295,6 @@ def from_corners(parts: Sequence[N]) -> tuple[N, N, N, N]:
         both - only_x + only_y - neither,
         both - only_x - only_y + neither,
     )
-
-
-def ratio(sum_of: float, noise: float, people: Ends, half: float, low: float = -1.0) -> Ends:
-    """Where a mean lies: a sum up to its noise, over people between these ends, and then up to `half`."""
-    least, most = sum_of - noise, sum_of + noise
-    bottom, top = least / people[1 if least > 0 else 0], most / people[0 if most > 0 else 1]
-    return around(bottom, half, low)[0], around(top, half, low)[1]
 
 
 # ---- the question ------------------------------------------------------------------------------------------

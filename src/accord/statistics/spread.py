@@ -19,6 +19,10 @@ class Spread:
     """Whether the noise is a sum of several independent ones."""
     extra: float = 0.0
     """What rounding adds, and of a choice the number of points, so that it holds whatever the values are."""
+    from_end: float = inf
+    """`sampling` with weights counted from the smallest, or the largest, in the place of 1/n (central.py),"""
+    ceiling: float = inf
+    """and what either is at most, whoever is there: as if the sum of squares were the largest weight."""
 
     def half_width(self, alpha: float, factor: float = 1.0) -> float:
         """How far the answer is off at most, but for a probability of alpha.
@@ -26,7 +30,8 @@ class Spread:
         `factor`: how many times the noise is as predicted, because so many times fewer people are there. Of
         more people (a factor below 1) the sampling error falls by the square root alone.
         """
-        sampling, laplace = max(factor, sqrt(factor)) * self.sampling, factor * self.laplace
+        sampling = min(max(factor, sqrt(factor)) * self.sampling, sqrt(factor) * self.ceiling)
+        laplace = factor * self.laplace
         half = half_width(sampling, laplace, alpha)
         if self.several:  # lies between the Laplace and the normal law of the same variance
             half = max(half, half_width(sqrt(sampling**2 + 2 * laplace**2), 0.0, alpha))

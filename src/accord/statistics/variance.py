@@ -12,9 +12,8 @@ Under add-remove  Σc·q², Σc·2q(Q − q) and Σc·(Q − q)²: one person ad
 Error             of v, at worst: a person's (y − μ)² has a variance of at most 1, at μ² = ½; the noise of
                   E[y²] − E[y]² that of 4μ² + 4 noises of a mean of y, at most 8. The standard deviation's is
                   v's, divided by 2σ.
-Interval          Both moments lie in intervals of their own, each but for half the probability; the variance
-                  between the least and the largest that two such moments can have. No law of large numbers is
-                  needed for the noise.
+Interval          Of all variances those that could have given what was released, by the noise of
+                  (y − μ)² − v and by what unequal weights do to it (central.py).
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
-from math import inf, sqrt
+from math import hypot, sqrt
 from typing import Any, ClassVar
 
 from accord.relation import Relation
+from accord.statistics.central import Moments, Polynomial, Uneven, in_x
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys
-from accord.statistics.query import Answer, Ends, Interval, Query
+from accord.statistics.query import Answer, Interval, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Additive, Form, factor_for
@@ -197,31 +196,36 @@ class VarianceTarget(Additive):
         factor: float = 1.0,
         shift: tuple[float, float] = (0.0, 0.0),
     ) -> Interval:
+        if self._share(released) <= 0:
+            return self.possible(1)
+        moments = self.released_moments(released, spread, factor).of_present(0.05 * alpha)
+        if moments is None:
+            return self.possible(1)
+        x, xx = moments.mean.x, moments.mean.xx
+        mean = moments.mean_of(x, in_x, 0.1 * alpha)
+        low, high = moments.variance_of(x, xx, mean, in_x, 0.85 * alpha)
+        # the grid moves a standard deviation by no more than it moves a value
+        rounding = 0.0 if "step" in self.query.declared else 1 / self.query.cells
+        bottom, top = max(0.0, sqrt(low) - rounding), min(1.0, sqrt(high) + rounding)
+        return self.query.of(bottom**2), self.query.of(top**2)
+
+    def _share(self, released: Sequence[Fraction]) -> Fraction:
+        """How many are there, as a share of everyone."""
+        return Fraction(1)
+
+    def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> Moments:
+        uneven, inverse = self._error_parts(spread)
         mean, square = (float(moment) for moment in self._moments(released))
-        sampling, inverse = self._error_parts(spread)
-        of_mean = Spread(sampling, 2 * inverse, spread.several, self._rounding)
-        of_square = Spread(0.5 * sampling, 4 * inverse, spread.several, 2 * self._rounding)
-        half, square_half = (moment.half_width(alpha / 2, factor) for moment in (of_mean, of_square))
-        return self._between((mean - half, mean + half), (square - square_half, square + square_half))
+        return Moments(
+            Polynomial(one=1.0, x=mean, xx=square), lambda f: 2 * inverse * hypot(f.x, 2 * f.xx), uneven
+        )
 
-    @property
-    def _rounding(self) -> float:
-        """How far the grid can move a mean of y, or of q/Q and its square."""
-        return 0.0 if "step" in self.query.declared else 1 / self.query.cells
-
-    def _error_parts(self, spread: Spread) -> tuple[float, float]:
-        """√Σ(w − 1/n)² and 1/W, which an error is made of."""
+    def _error_parts(self, spread: Spread) -> tuple[Uneven, float]:
+        """How unequal weights are, and 1/W, which an error is made of."""
         scale = self.query.error_scale
-        sampling = spread.sampling / (scale * sqrt(self.max_variance))
-        return sampling, spread.laplace / (scale * sqrt(self.noise_variance / 2))
-
-    def _between(self, mean: Ends, square: Ends) -> Ends:
-        """The least and the largest answer for a mean and a mean square of y between these ends."""
-        low, high = (min(1.0, max(-1.0, end)) for end in mean)
-        nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-        shares = (max(0.0, square[0]) - max(low**2, high**2), min(1.0, square[1]) - nearest**2)
-        bottom, top = (min(1.0, max(0.0, share)) for share in shares)
-        return self.query.of(bottom), self.query.of(top)
+        unit = scale**2 * self.max_variance
+        uneven = Uneven(*(part**2 / unit for part in (spread.sampling, spread.from_end, spread.ceiling)))
+        return uneven, spread.laplace / (scale * sqrt(self.noise_variance / 2))
 
 
 @dataclass(frozen=True)
@@ -259,52 +263,21 @@ class PresentVariance(VarianceTarget):
     def error_factor(self, released: Sequence[Fraction], groups: int = 1) -> float | None:
         return factor_for(float(sum(released) / self.sensitivity), groups)
 
-    def interval(
-        self,
-        value: Answer,
-        released: Sequence[Fraction],
-        spread: Spread,
-        alpha: float,
-        factor: float = 1.0,
-        shift: tuple[float, float] = (0.0, 0.0),
-    ) -> Interval:
-        """From the sums' own intervals, and from what weighing people unequally may do.
+    def _share(self, released: Sequence[Fraction]) -> Fraction:
+        return sum(released, Fraction(0)) / self.sensitivity
 
-        With μ their true mean and z = (x − μ)², the people's variance is E[z], and the weighted one
-        Σwz − (Σwx − μ)². So it is at most d below the weighted one, and d + d² above it, where d bounds the
-        error of a weighted mean of numbers in [0, 1], as x and z are.
-        """
-        sampling, inverse = self._error_parts(spread)
-        sums = [float(noisy) / self.sensitivity for noisy in released]
-        # the sums are means over everyone, and 1/W is of a group as large as the others
-        noise = Spread(0.0, factor * sum(sums) * inverse, spread.several).half_width(alpha / 4)
-        a0, b0, c0 = (max(0.0, x - noise) for x in sums)
-        a1, b1, c1 = (max(0.0, x + noise) for x in sums)
-        if a0 + b0 + c0 <= 0:
-            return self.possible(1)
-        bottom, top = shares_within((a0, a1), (b0, b1), (c0, c1))
-        d = Spread(0.5 * sampling).half_width(alpha / 8, factor)
-        bottom, top = bottom - 4 * (d + self._rounding), top + 4 * (d + d * d + self._rounding)
-        return self.query.of(max(0.0, bottom)), self.query.of(min(1.0, max(0.0, top)))
+    def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> Moments:
+        uneven, inverse = self._error_parts(spread)
+        top, middle, bottom = (float(noisy) / self.sensitivity for noisy in released)
+        share = top + middle + bottom
+        planned = factor * share
 
+        def scale(f: Polynomial) -> float:
+            """1/W is of a part that was planned for; f is so much at y = 1, between, and at y = −1."""
+            return inverse * planned * hypot(f.one + f.x + f.xx, f.one - f.xx, f.one - f.x + f.xx)
 
-def shares_within(a: Ends, b: Ends, c: Ends) -> Ends:
-    """The least and the largest 4·variance where the three sums of `PresentVariance` lie between these ends.
-
-    It is (4ac − b²)/(a + b + c)². That falls in b, and in a it rises up to b + c + b²/2c and then falls; so
-    it does in c. (A point where it rises in neither has b = 0 and a = c, and so do points at the ends.)
-    """
-
-    def share(a: float, b: float, c: float) -> float:
-        return (4 * a * c - b * b) / (a + b + c) ** 2 if a + b + c > 0 else 0.0
-
-    def peak(other: float, ends: Ends) -> float:
-        at = b[0] + other + b[0] ** 2 / (2 * other) if other > 0 else inf
-        return min(max(at, ends[0]), ends[1])
-
-    least = min(share(x, b[1], z) for x, z in product(a, c))
-    candidates = [*product(a, c), *((peak(z, a), z) for z in c), *((x, peak(x, c)) for x in a)]
-    return least, max(share(x, b[0], z) for x, z in candidates)
+        mean = Polynomial(one=share, x=(top - bottom) / share, xx=(top - middle + bottom) / share)
+        return Moments(mean, scale, uneven, planned)
 
 
 @asked_by_group
