@@ -3,7 +3,7 @@
 import sys
 from fractions import Fraction
 from itertools import combinations, product
-from math import inf, nan, sqrt
+from math import inf, log, nan, sqrt
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from accord.relation import ADD_REMOVE, REPLACE
 from accord.release.answer import answer
 from accord.release.release import carry_out, read_summaries
 from accord.statistics.correlation import FullBox
-from accord.statistics.covariance import Box, ratio
+from accord.statistics.covariance import ROUNDING, Box, ratio
 from accord.statistics.encoding import Q
 
 BOUNDS = {"bounds": {"x": (0, 4), "y": (-1, 1)}}
@@ -357,6 +357,31 @@ def test_the_ends_of_a_correlation_are_those_of_its_moments():
     assert FullBox((0, 0), (0, 0), (-0.4, -0.3), (0.5, 0.5), (0.5, 0.5)).correlation() == pytest.approx(
         (-0.8, -0.6)
     )
+    for mean, nearest in (
+        ((-0.2, 0.2), 0.0),
+        ((-0.2, -0.1), 0.1),
+        ((0.0, 0.2), 0.0),
+    ):  # a variance is largest where its mean is nearest to 0
+        box = FullBox(mean, (0, 0), (0.1, 0.2), (0.5, 0.5), (0.5, 0.5))
+        widest, narrowest = sqrt(0.5 - nearest**2) * sqrt(0.5), sqrt(0.5 - 0.2**2) * sqrt(0.5)
+        assert box.correlation() == pytest.approx((0.1 / widest, 0.2 / narrowest))
+
+
+@pytest.mark.parametrize(("ask", "moments", "part"), [("covariance", 3, 1.0), ("correlation", 5, 0.5)])
+def test_all_moments_are_in_the_box_but_for_alpha(ask, moments, part):
+    """Of one level nothing but noise is off: each moment is beyond its half width with a probability of alpha/moments."""
+    query = getattr(accord, ask)("x", "y", bounds={"x": (0, 1), "y": (0, 9)}, missing="none")
+    plan = accord.plan(accord.Spec.from_groups({1.0: 1000}), query, "minimum")
+    (scale,) = plan.method.linear(plan.calibration, plan.spec.people, plan.target).scales / (Q * Q)
+    for alpha in (0.05, 1e-6):
+        box = plan.target.box([Fraction(0)] * moments, plan.prediction.error_model.spread, alpha, 1.0)
+        half = (
+            part * scale * log(moments / alpha)
+        )  # of a correlation, sums that are no squares are released twofold
+        assert box.x == box.y == pytest.approx((-half - ROUNDING, half + ROUNDING))
+        assert box.xy == pytest.approx((-half - 2 * ROUNDING, half + 2 * ROUNDING))
+        if ask == "correlation":
+            assert box.xx == box.yy == pytest.approx((0.0, 2 * half + 2 * ROUNDING))
 
 
 def test_the_ends_of_an_interval_are_those_of_its_moments():

@@ -234,14 +234,17 @@ def test_somebody_who_withdrew_since_is_in_no_answer_that_is_given_out(either):
     assert ask(table, ledger).repeated is not None
 
 
-def test_nor_somebody_who_opted_out_elsewhere(ledger):
+@pytest.mark.parametrize("level", [12.0, 0.000001])
+def test_nor_somebody_who_opted_out_elsewhere(level, ledger):
     """Level 0 in one table is an opt-out of all."""
-    ledger.register(table := opened(), "people")
-    ask(table, ledger)
+    ledger.register(table := opened({k: LEVELS[k % 3] for k in range(30)} | {1: level}), "people")
+    asked = {"mechanism": "proportional", "share": 1.0}
+    ask(table, ledger, **asked)
+    assert ask(table, ledger, **asked).repeated is not None
     other = accord.table({"id": [1, 99], "x": [1.0, 2.0], "level": [0.0, 1.0]}, epsilon="level", user="id")
     ledger.register(other, "other")
     with pytest.raises(BudgetError):
-        ask(table, ledger)
+        ask(table, ledger, **asked)
 
 
 def visits(rows):
