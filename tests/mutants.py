@@ -8,9 +8,9 @@
 A *mutant* is the package with one change (mutations.py): `<` for `<=`, a constant one larger, a check left out. A
 mutant that no test notices has *survived*: a test is missing, or the change makes no difference (docs/audit.md).
 
-First every test file is run once, with `coverage`, to know which tests run which line and how long each takes
-(kept in .mutants.json until src or the file changes). Then each mutant gets the tests that run its line, quickest
-first, until one fails. Lines that run when a module is imported are tried by all tests of the module.
+First every test file is run once, and the examples in docstrings, with `coverage`, to know which tests run which
+line and how long each takes (kept in .mutants.json until src or the file changes). Then each mutant gets the tests
+that run its line, quickest first, until one fails. Lines that run when a module is imported are tried by all tests of the module.
 
 Nothing here touches the tree: mutants live in a copy of it. This process imports what tests need, but not accord;
 each mutant is a fork of it that imports accord from its copy: it starts at once, and leaves nothing to the next.
@@ -58,7 +58,10 @@ for name in (
 
 ROOT = Path(__file__).resolve().parents[1]
 MAP = ROOT / ".mutants.json"
-ROOMS = ("noise.py", "mechanisms", "release", "ledger", "engines", "statistics", "people")
+ROOMS = (
+    "noise.py", "budget.py", "relation.py", "spec.py", "numerals.py", "dates.py", "key_files.py", "catalogs.py", "sampling.py",
+    "planning", "mechanisms", "release", "ledger", "engines", "statistics", "people",
+)  # fmt: skip
 LEFT_OUT = (  # no cluster, nothing that starts many processes, and not what is about the lab, texts or names
     "architecture", "docs", "lab", "engines/test_spark.py", "ledger/test_concurrency.py", "ledger/test_crash.py",
     "statistical/test_auditors.py",
@@ -230,7 +233,8 @@ def map_tests(trees, only):
             shared.update(path.read_bytes())
     left_out = [tests / name for name in LEFT_OUT]
     digests = {}
-    for path in sorted(tests.rglob("test_*.py")):
+    examples = [path for path in files_of_rooms(ROOT) if ">>>" in path.read_text(encoding="utf-8")]
+    for path in sorted([*examples, *tests.rglob("test_*.py")]):
         asked = not only or any(path.is_relative_to(Path(folder).resolve()) for folder in only)
         if asked and not any(path.is_relative_to(name) for name in left_out):
             digest = hashlib.sha256(shared.digest() + path.read_bytes()).hexdigest()

@@ -285,6 +285,16 @@ def worst_losses_between(plan, **options):
     )
 
 
+@pytest.mark.parametrize("bounds", [(-4, -2), (-1, 2), (2, 3), (0, 5)])
+def test_somebody_who_is_absent_adds_nothing_to_a_sum(bounds):
+    """So that 0 is among what one person may add, and among what a sum of all may be."""
+    low, high = map(Fraction, bounds)
+    assert REPLACE.ends(low, high) == (low, high)
+    assert ADD_REMOVE.ends(low, high) == (min(low, 0), max(high, 0))
+    target = accord.sum("x", bounds=bounds, missing="none").under(ADD_REMOVE)
+    assert target.possible(10) == (min(10 * low, 0), max(10 * high, 0))
+
+
 @pytest.mark.parametrize("p", [0.5, 0.9, 0.2])
 def test_scores_move_by_less_where_people_come_and_go(p):
     """By max(p, 1 − p) charges and not by 1: the scale is smaller by that, and wider by what the size takes."""

@@ -10,6 +10,7 @@ from noises import Fixed
 
 import accord
 from accord.errors import QueryError
+from accord.relation import REPLACE
 from accord.release.answer import answer
 from accord.release.release import read_summaries
 
@@ -186,3 +187,8 @@ def test_two_columns_cannot_be_simulated():
         with pytest.raises(QueryError, match=r"a population has one column, and the condition names x, z\."):
             query = accord.proportion("x > 0 AND z > 0", **part)
             accord.lab.simulate("minimum", query, spec, population)
+
+
+def test_an_answer_beyond_everyone_is_nobody_or_everyone():
+    target = accord.proportion("x > 1", "none").under(REPLACE)
+    assert [target.finish([Fraction(k, 4)], 10) for k in (-1, 0, 1, 4, 5)] == [0.0, 0.0, 0.25, 1.0, 1.0]

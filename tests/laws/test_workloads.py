@@ -124,6 +124,16 @@ def test_bad_workloads_are_told(make, message):
         make()
 
 
+def test_an_algorithm_of_ones_own_is_no_part_of_a_workload():
+    """Its error is not a number: there was no plan, and a ValueError of Python's own."""
+    people = accord.table({"a": [1.0, 2.0], "e": [1.0, 2.0]}, epsilon="e")
+    sampled = accord.sample(lambda rows, epsilon: 1.0, people).plan.query
+    with pytest.raises(
+        QueryError, match=r"is an algorithm of your own, whose error nobody predicts. Release it by itself"
+    ):
+        accord.workload([accord.count(), sampled])
+
+
 def test_bad_plans_of_workloads_are_told():
     spec = accord.Spec.from_groups({1.0: 100})
     asked = accord.workload([accord.mean("a", (0, 1)), accord.count(where="a > 0")])

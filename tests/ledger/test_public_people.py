@@ -11,6 +11,8 @@ from click.testing import CliRunner
 import accord
 from accord.cli import main
 from accord.errors import LedgerError, PlanError, SourceError
+from accord.ledger import charging
+from accord.ledger.signing import UNSIGNED
 from accord.people import public
 from accord.people.table import Table
 from accord.report import board
@@ -148,6 +150,28 @@ def test_what_goes_wrong_while_reading_is_charged(ours, monkeypatch):
     assert [event["state"] for event in ours.history()] == ["failed"]
 
 
+def test_a_table_that_changes_while_it_is_read_is_not_told(ours, monkeypatch, tmp_path):
+    """Somebody else is public, as many as before: they may have been read, and were not charged."""
+
+    def write(levels):
+        columns = {"id": list(levels), "x": [10.0 * k for k in levels], "level": list(levels.values())}
+        pq.write_table(pa.table(columns), tmp_path / "people.parquet")
+
+    write({1: inf, 2: 0.5})
+    people = accord.table(tmp_path / "people.parquet", epsilon="level", user="id")
+    ours.register(people, "people")
+    read = public.public_values
+
+    def meanwhile(*args):
+        write({1: 0.5, 2: inf})
+        return read(*args)
+
+    monkeypatch.setattr(public, "public_values", meanwhile)
+    with pytest.raises(SourceError, match=r"changed.*charged all the same"):
+        people.public("x", ledger=ours)
+    assert [event["state"] for event in ours.history()] == ["failed"]
+
+
 def test_a_table_that_changed_since_is_refused(ours):
     people = opened({1: inf, 2: 0.5})
     ours.register(people, "people")
@@ -165,6 +189,26 @@ def test_what_the_ledger_wants_to_be_told(ours):
     assert people.public("x", ledger=ours, **SIGNED).people == 1
     with pytest.raises(LedgerError, match="actor= and purpose= are booked in a ledger"):
         people.public("x", actor="me")
+
+
+def test_it_is_asked_again_where_people_are_charged(ours):
+    """What is required, and for which neighbors a ledger is kept, may have been agreed since the question was checked."""
+    people = opened({1: inf, 2: 0.5})
+    ours.register(people, "people")
+    ours.require("actor")
+    with pytest.raises(LedgerError, match="this ledger requires actor"):
+        charging.reserve_public(ours.books, people, "public people's x", UNSIGNED)
+    assert ours.history() == []
+
+
+def test_it_is_refused_by_a_ledger_for_which_it_is_private_who_is_there(ours):
+    """No table of such a ledger can be registered today; if one ever can, nobody looks at its people."""
+    people, registered = opened({1: inf, 2: 0.5}), opened({1: inf, 2: 0.5})
+    registered.neighbors = "add-remove"
+    ours.register(registered, "people")
+    with pytest.raises(LedgerError, match="kept for neighbors='add-remove', and this is for 'replace'"):
+        people.public("x", ledger=ours)
+    assert ours.history() == []
 
 
 def test_a_ledger_needs_to_know_who_a_row_is_of(ours):

@@ -142,6 +142,9 @@ def test_months_quarters_and_years():
         assert Renewal.read(renewal.text) == renewal
     east = datetime.fromisoformat("2027-01-01T05:00:00+09:00")  # still 2026 in UTC
     assert Renewal("year", MICRO, 0).period_of(east) == 2026
+    for text in ("", "day 1000000 2026", "year 0 2026", "year 1000000 2026 ", "year -1 2026", "year 1 0"):
+        with pytest.raises(ValueError, match="not a renewal"):
+            Renewal.read(text)
 
 
 def test_what_was_said_last_counts(ledger, at):
@@ -157,6 +160,26 @@ def test_what_was_said_last_counts(ledger, at):
     ledger.renew("year", 1, **SIGNED)
     assert left(ledger, table) == {0: 2}  # from the next period on
     assert kinds(ledger).count("renew") == 1 and ledger.verify().problems == ()
+
+
+def test_shorter_periods_give_nothing_back_for_the_time_before_they_were_agreed(ledger, at):
+    ledger.register(table := opened({1: 1.0, 2: 1.0}), "people")
+    ledger.renew("year", 1, **SIGNED)
+    spend(table, ledger, 1.0)
+    at(2027, 1, 1)
+    spend(table, ledger, 1.0)  # all of it has come back
+    at(2027, 9, 15)
+    ledger.renew("month", 0.1, **SIGNED)
+    assert ledger.renewal.beginning == date(2027, 9, 1) and left(ledger, table) == {0: 2}
+    at(2027, 10, 1)
+    assert left(ledger, table) == {0.1: 2, 0: 0} and ledger.verify().problems == ()
+
+
+@pytest.mark.parametrize(("every", "decade"), [("year", 6), ("quarter", 21), ("month", 61)])
+def test_how_much_may_be_lost_within_ten_years_is_told_for_every_period(every, decade):
+    renewal = Renewal(every, MICRO // 2, 8_104)
+    assert renewal.decade == decade * MICRO
+    assert str(renewal).endswith(f"within ten years somebody may lose up to {decade} times their level")
 
 
 def test_a_clock_that_is_set_back_renews_nothing_twice(ledger, at):

@@ -19,8 +19,9 @@ from jsonschema import Draft202012Validator
 import accord
 from accord.cli import main
 from accord.errors import BudgetError, LedgerError, PlanError
-from accord.ledger import Ledger
+from accord.ledger import Ledger, chain
 from accord.people.reader import TableReader
+from accord.planning import digest_of
 
 KEY = "a key that only tests use"
 RECEIPT = Draft202012Validator(
@@ -122,6 +123,13 @@ def test_it_is_the_same_answer_with_the_same_error_and_interval(name, ledger, mo
     assert "repeated" not in json.dumps(receipts[0]) and "repeated" in json.dumps(receipts[1])
     text = str(again)
     assert "Nobody is charged" in text and "--fresh" in text and "Nobody is charged" not in str(first)
+
+
+def test_it_is_given_out_also_where_somebody_was_opted_out_from_the_beginning(ledger):
+    levels = {k: LEVELS[k % 3] if k else 0.0 for k in range(30)}
+    ledger.register(table := opened(levels), "people")
+    first, again = ask(table, ledger), ask(table, ledger)
+    assert again.value == first.value and again.repeated is not None
 
 
 def test_nobody_is_charged_by_it_and_every_level_is_told_so(ledger):
@@ -226,14 +234,17 @@ def test_somebody_who_withdrew_since_is_in_no_answer_that_is_given_out(either):
     assert ask(table, ledger).repeated is not None
 
 
-def test_nor_somebody_who_opted_out_elsewhere(ledger):
+@pytest.mark.parametrize("level", [12.0, 0.000001])
+def test_nor_somebody_who_opted_out_elsewhere(level, ledger):
     """Level 0 in one table is an opt-out of all."""
-    ledger.register(table := opened(), "people")
-    ask(table, ledger)
+    ledger.register(table := opened({k: LEVELS[k % 3] for k in range(30)} | {1: level}), "people")
+    asked = {"mechanism": "proportional", "share": 1.0}
+    ask(table, ledger, **asked)
+    assert ask(table, ledger, **asked).repeated is not None
     other = accord.table({"id": [1, 99], "x": [1.0, 2.0], "level": [0.0, 1.0]}, epsilon="level", user="id")
     ledger.register(other, "other")
     with pytest.raises(BudgetError):
-        ask(table, ledger)
+        ask(table, ledger, **asked)
 
 
 def visits(rows):
@@ -257,6 +268,18 @@ def test_another_public_group_of_the_same_people_is_another_question(ledger):
         accord.mean(**mean, where="(year=2026)", membership="public"), "minimum", 0.2, ledger=ledger
     )
     assert again.value == answers[1].value and again.repeated is not None  # however it is written
+
+
+@pytest.mark.parametrize("name", ["people", "others"])
+def test_other_people_with_the_same_levels_are_asked_anew(name, ledger):
+    """In the same file, as a new version of the table or as another one: the plan is the same, the people are not."""
+    ledger.register(table := opened(), "people")
+    before = table.plan(QUESTIONS["mean"], share=0.2)
+    ask(table, ledger)
+    ledger.register(others := opened({k: LEVELS[k % 3] for k in range(3, 33)}), name)
+    assert others.plan(QUESTIONS["mean"], share=0.2).fingerprint == before.fingerprint
+    assert ask(others, ledger).repeated is None and ask(others, ledger).repeated is not None
+    assert ledger.verify().problems == ()
 
 
 def test_other_rows_of_the_same_people_are_another_table(ledger, tmp_path):
@@ -336,6 +359,26 @@ def test_an_index_that_was_changed_leads_to_no_other_answer(ledger, tmp_path):
     )
 
 
+@pytest.mark.parametrize("key", ["another key that only tests use", None])
+def test_an_answer_that_somebody_else_wrote_is_not_given_out(key, ledger, tmp_path):
+    """With another key; or with the seal that the entry had, and the hash that it should have."""
+    ledger.register(table := opened(), "people")
+    ask(table, ledger, "mean")
+    ask(table, ledger, "sum")
+    entries = ledger.entries()
+    content = entries[2].content | {"released": [["12345/6789"]]}
+    seal = Ledger(tmp_path / "b.db", key).books.required_key().seal if key else lambda _: entries[2].seal
+    forged = chain.next_entry(entries[1], "release", content, seal)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.execute(
+            "UPDATE accord_entry SET body = ?, hash = ?, seal = ?, time = ? WHERE seq = 3",
+            (forged.body, forged.hash, forged.seal, forged.time),
+        )
+        connection.commit()
+    with pytest.raises(LedgerError, match="the entry of an answer is not what was written"):
+        ask(table, ledger, "mean")
+
+
 # ---- the fingerprint -------------------------------------------------------------------------------------------------------
 
 
@@ -354,6 +397,22 @@ def test_every_field_of_a_question_is_in_the_fingerprint(name):
     for field in fields(plan.query):
         other = replace(plan, query=replacing(plan.query, field.name))
         assert other.fingerprint != plan.fingerprint, field.name
+
+
+def test_charges_are_in_the_fingerprint_where_everything_else_is_the_same():
+    """Everyone weighs the same at both thresholds: only what is charged, and the noise, differ."""
+    cheaper, dearer = (opened().plan(QUESTIONS["mean"], "threshold", t=t) for t in (4.0, 8.0))
+    assert cheaper.calibration.weights.tolist() == dearer.calibration.weights.tolist()
+    assert cheaper.fingerprint != dearer.fingerprint
+
+
+def test_a_digest_is_of_what_is_there_and_not_of_its_order_in_memory():
+    one, other = frozenset([0, 8]), frozenset([8, 0])
+    assert one == other and list(one) != list(other)
+    assert digest_of(one) == digest_of(other) != digest_of((0, 8))
+    assert len({digest_of(value) for value in ((1, 2), (12,), ("1, 2",), (1.0, 2), (True, 2), [1, 2])}) == 6
+    with pytest.raises(TypeError, match="object is not plain data"):
+        digest_of(object())
 
 
 def replacing(query, name):

@@ -1,11 +1,12 @@
 """Plans as a user holds them: equal when they decide the same, honest in words, refused before anything is read."""
 
 from dataclasses import replace
-from math import inf
+from math import inf, log, sqrt
 
 import numpy as np
 import pytest
-from noises import SEEDED
+from noises import SEEDED, Fixed
+from strategies import summary_of
 
 import accord
 from accord import budget
@@ -14,6 +15,7 @@ from accord.errors import PlanError, QueryError, SourceError
 from accord.mechanisms.additive import calibrate_by
 from accord.planning import plan_within, task_of
 from accord.relation import REPLACE
+from accord.release.answer import answer
 
 SPEC = accord.Spec.from_groups({0.1: 50, 1.0: 30, inf: 20})
 REGRESSION = accord.regression("y", ["x"], bounds={"x": (0, 1), "y": (0, 10)})
@@ -284,3 +286,31 @@ def test_a_rule_that_charges_public_people_without_end_charges_nobody_else():
     calibration = calibrate_by(lambda task: (task.levels.copy(), "everyone all of it"))(task)
     assert calibration.charges.tolist() == [0, budget.PUBLIC]
     assert calibration.weights.tolist() == [0, 1 / 3]
+
+
+@pytest.mark.parametrize("bounds", [(-10, 2), (-2, 10)])
+def test_the_bias_of_stretch_is_in_its_error_and_in_its_interval(bounds):
+    """Ten people at half of the largest level are five people's worth too few: the end farther from 0 counts."""
+    spec = accord.Spec.from_groups({0.5: 10, 1.0: 10})
+    plan = accord.plan(spec, accord.sum("x", bounds, missing="none"), "stretch")
+    assert plan.rmse_here == pytest.approx(sqrt(2 * 12**2 + (5 * 10) ** 2))
+    low, high = plan.prediction.error_model.interval(7.0, [], 0.95, 1.0)
+    noise = 12 * log(20)  # of scale 12, which 95 % are within
+    assert (low, high) == pytest.approx((7 + 5 * bounds[0] - noise, 7 + 5 * bounds[1] + noise), rel=1e-3)
+
+
+@pytest.mark.parametrize("bounds", [(-10, 2), (0, 12), (3, 15)])
+def test_stretch_without_noise_counts_everyone_by_their_level(bounds):
+    spec = accord.Spec.from_groups({0.5: 3, 1.0: 2})
+    query = accord.sum("x", bounds, step=1, missing="none")
+    cells, weights = (0, 5, 12, 7, 1), (0.5, 0.5, 0.5, 1.0, 1.0)
+    rows = [(cell,) for cell in cells]
+    value, _ = answer(accord.plan(spec, query, "stretch"), [summary_of(spec, query, rows)], Fixed())
+    assert value == pytest.approx(np.dot(weights, np.add(cells, bounds[0])))
+
+
+def test_fallah_needs_a_millionth_for_everyone():
+    asked = accord.mean("x", (0, 1))
+    assert accord.plan(accord.Spec.from_groups({1.0: 10**12}), asked, "fallah").charges == {1.0: 1e-6}
+    with pytest.raises(PlanError, match="1/√n is less than a millionth"):
+        accord.plan(accord.Spec.from_groups({1.0: 10**12 + 1}), asked, "fallah")

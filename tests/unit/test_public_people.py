@@ -4,6 +4,7 @@ import json
 import logging
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import product
 from math import inf, nan, sqrt
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import accord
+from accord.budget import PUBLIC
 from accord.cli import main
 from accord.errors import PlanError, PrivacyWarning, QueryError, SourceError
 from accord.people.reader import TableReader
@@ -246,6 +248,14 @@ def test_rows_of_one_person_come_to_one_value(per_person, bounds):
     assert (look.people, look.bounds, look.missing) == (2, bounds, 0)
 
 
+@pytest.mark.parametrize("having", [k for k in product((True, False), repeat=3) if any(k)])
+def test_whichever_of_them_have_a_value(having):
+    x = [float(k + 1) if having[k // 2] else None for k in range(6)]
+    people = {"id": [1, 1, 2, 2, 3, 3], "x": pa.array(x, pa.float64()), "e": [inf] * 6}
+    look = accord.table(pa.table(people), epsilon="e", user="id").public("x", per_person="max")
+    assert look.missing == having.count(False)
+
+
 # ---- what it is -----------------------------------------------------------------------------------------------------
 
 
@@ -286,7 +296,9 @@ def test_it_counts_as_a_release():
     people = table(spread_out())
     people.public("x")
     with pytest.warns(PrivacyWarning, match="this is the second release of this table in this process"):
-        people.release(accord.mean("x", bounds=(0, 10)))
+        release = people.release(accord.mean("x", bounds=(0, 10)), "minimum", share=0.5)
+    charged = release.unbooked.charged  # the others, by the release alone
+    assert (charged.levels.tolist(), charged.charges.tolist()) == ([500_000, PUBLIC], [250_000, PUBLIC])
 
 
 def test_a_described_table(tmp_path):

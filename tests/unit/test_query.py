@@ -1,6 +1,7 @@
 """Queries: what is asked is checked when it is asked, from public things alone."""
 
 from dataclasses import FrozenInstanceError
+from datetime import date, datetime
 from fractions import Fraction
 from math import inf, isfinite, nan
 
@@ -335,3 +336,8 @@ def test_different_questions_are_different():
 def test_bounds_are_kept_by_their_decimal_value():
     query = mean("x", bounds=(0.1, 0.3))
     assert (query.low, query.high) == (Fraction(1, 10), Fraction(3, 10))
+
+
+def test_keys_that_are_moments_are_compared_as_the_text_that_conditions_have():
+    asked = count(by="seen", keys=[date(2026, 1, 31), datetime(2026, 1, 31, 12, 30)])
+    assert asked.part.groups == ("2026-01-31", "2026-01-31 12:30:00")

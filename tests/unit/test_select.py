@@ -184,6 +184,7 @@ REFUSED = {
     "SELECT COVAR_SAMP(stay, age) FROM p": "Write COVAR_POP.",
     "SELECT QUANTILE_CONT(stay, age) FROM p": "is not read here.",
     "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY stay DESC) FROM p": "is not read here.",
+    "SELECT PERCENTILE_CONT(0.5, age) WITHIN GROUP (ORDER BY stay) FROM p": "is not read here.",
     "SELECT AVG(stay), AVG(stay) FROM p": "two columns of the SELECT have one name, ",
     "SELECT ward, AVG(stay) AS ward FROM p GROUP BY ward": "two columns of the SELECT have one name, ",
     "SELECT COUNT() FROM p": "COUNT() is not read here.",
@@ -211,6 +212,7 @@ REFUSED = {
     "SELECT COUNT(*) INTO q FROM p": "without INTO. Leave it out.",
     "SELECT COUNT(*) FROM p WHERE age > (SELECT 1)": "(SELECT 1) is no condition that can be read.",
     "SELECT COUNT(*) FROM p WHERE age IN (SELECT 1)": "is not read here.",
+    "SELECT COUNT(*) FROM p WHERE age BETWEEN SYMMETRIC 65 AND 18": "is not read here.",
     "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT 1)": "is no condition that can be read.",
     "SELECT COUNT(*) FROM p WHERE age = stay": "stay is no condition that can be read.",
     "SELECT COUNT(*) FROM p WHERE -age > 3": "3 is not a column.",
@@ -250,6 +252,11 @@ def test_many_conditions_in_a_row_are_read():
     chain = " AND ".join(["age>1"] * 800)
     (question,) = asked(f"SELECT COUNT(*) FROM p WHERE {chain}")
     assert len(question.encoding.condition.parts) == 800
+
+
+def test_conditions_may_be_nested_twenty_deep():
+    nested = "(" * 20 + "age > 1" + ")" * 20
+    assert asked(f"SELECT COUNT(*) FROM p WHERE {nested}") == (accord.count(where=nested),)
 
 
 SQL = (

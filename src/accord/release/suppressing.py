@@ -65,8 +65,6 @@ def largest_of_nobody(plan: Plan, alpha: float) -> float:
     target = plan.target
     assert isinstance(target, Additive)
     scale, step = _noise(plan, target)
-    if scale == 0:
-        return 0.0
     return noise_bound(scale, step, target.released, alpha) / target.sensitivity
 
 

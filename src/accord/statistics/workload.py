@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Generic, cast
 
 from accord.errors import QueryError
+from accord.statistics.algorithm import Algorithm
 from accord.statistics.declared import Undescribed
 from accord.statistics.query import A, Query
 
@@ -57,6 +58,11 @@ def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -
             raise QueryError(
                 f"a workload is made of queries, not of {type(query).__name__}. "
                 "Make them with accord.mean or its siblings."
+            )
+        if isinstance(query, Algorithm):
+            raise QueryError(
+                f"a workload shares charges by predicted errors, and {query.label} is an algorithm of your "
+                "own, whose error nobody predicts. Release it by itself: accord.sample(algorithm, people)."
             )
     if not questions:
         raise QueryError("a workload needs at least one query.")
