@@ -12,6 +12,7 @@ import secrets
 import signal
 from pathlib import Path
 
+import one_thread  # noqa: F401  before NumPy
 import pytest
 from hypothesis import HealthCheck, settings
 from noises import DRAWING_APART, SEED, SEEDED, SEEDED_APART

@@ -1,9 +1,13 @@
-"""The table of what is left to the slow tests names tests that there are, and leaves something of every file to the quick ones."""
+"""What keeps the tests quick.
+
+The table of what is left to the slow tests names tests that there are, and leaves something of every file to the quick ones. Processes do not disturb each other.
+"""
 
 import ast
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info
 from tiers import THINNED
 
 TESTS = Path(__file__).parents[1]
@@ -24,3 +28,9 @@ def test_one_process_has_all_that_needs_spark(request):
         pytest.skip("there is one process")
     needing = [item.nodeid for item in request.session.items if item.get_closest_marker("spark")]
     assert all(name.endswith("@spark") for name in needing)
+
+
+def test_linear_algebra_has_one_thread():
+    """tests/one_thread.py comes before NumPy."""
+    pools = threadpool_info()
+    assert pools and all(pool["num_threads"] == 1 for pool in pools), pools

@@ -32,6 +32,7 @@ from accord.statistics import Algorithm
 PAGE = Path(__file__).parents[2] / "docs" / "offered.md"
 STATISTICS = tuple(examples.QUESTIONS)
 NUMBERS = count()
+NEIGHBORS = ("replace", "add-remove")
 together = pytest.mark.xdist_group("offered")
 """Of quick tests, which go through the whole matrix for a few of its combinations: one process makes it."""
 BY_STATISTIC = [
@@ -124,7 +125,22 @@ def holds(combination, release, example):
     if release.plan.is_workload:
         assert bounded_by_share(release.charges, share), combination
     json.dumps(release.receipt())
-    assert str(release)
+    if is_printed(combination):
+        assert str(release)
+
+
+def is_printed(combination):
+    """Half of them, for it takes as long as a release: under one relation or the other, in turn. Any two of statistic, mechanism, modifier and relation that
+    are offered together meet. `pe` and algorithms are offered under few, and are all printed."""
+    if combination.mechanism == "pe" or combination.statistic == "algorithm":
+        return True
+    places = (
+        STATISTICS.index(combination.statistic),
+        examples.MECHANISMS.index(combination.mechanism),
+        list(examples.MODIFIERS).index(combination.modifier),
+        NEIGHBORS.index(combination.neighbors),
+    )
+    return sum(places) % 2 == 0
 
 
 def releases(combination, table, books):

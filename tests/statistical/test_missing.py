@@ -64,7 +64,7 @@ def test_the_error_of_a_release_is_for_as_many_as_have_a_value(mechanism, missin
         assert release.receipt()["rmse_here"] == release.rmse_here
     measured = np.sqrt(np.mean(np.square(errors)))
     assert measured < 1.3 * np.sqrt(np.mean(np.square(said)))
-    assert missing < 0.5 or measured > 1.3 * release.plan.rmse_here
+    assert missing < 0.5 or measured > 1.2 * release.plan.rmse_here
 
 
 @pytest.mark.parametrize("missing", [0.04, 0.5, 0.99])

@@ -197,6 +197,11 @@ class Law:
     """The draws, for each possibility of who is kept."""
     answers: tuple[str, ...]
 
+    @cached_property
+    def shapes(self) -> frozenset[Any]:
+        """What must not depend on the data, nor on who is kept."""
+        return frozenset(tuple(draw.shape for draw in draws) for draws in self.branches)
+
 
 def law(run: Run, row_chances: Sequence[int] | None = None) -> Law:
     """The whole law of a release on one table."""
@@ -242,7 +247,7 @@ def _branches(run: Run, row_chances: Sequence[int] | None) -> Iterator[tuple[Rec
 
 def loss(here: Law, there: Law) -> Fraction | float:
     """The largest |log ratio| of the probabilities of all outcomes. Exact where noise was only added."""
-    if len({tuple(draw.shape for draw in draws) for draws in (*here.branches, *there.branches)}) > 1:
+    if len(here.shapes | there.shapes) > 1:
         raise Leak("what can come out, or how much noise there is, depends on the data")
     if here.answers != there.answers:
         raise Leak("the answer moves beside the noise")
@@ -256,7 +261,8 @@ def _loss_of_draws(here: Sequence[Any], there: Sequence[Any]) -> Fraction | floa
     up = down = 0.0
     for draw, draw_there in zip(here, there, strict=True):
         if isinstance(draw, Added):
-            total += Fraction(abs(draw.value - draw_there.value)) / draw.scale
+            if draw.value != draw_there.value:
+                total += abs(draw.value - draw_there.value) / draw.scale
         else:
             gaps = draw.logs - draw_there.logs
             up, down = up + float(gaps.max()), down - float(gaps.min())
