@@ -317,6 +317,19 @@ def test_a_described_table(tmp_path):
     assert people.public("n").keys == ("1", "2")
 
 
+def test_a_described_table_of_people_with_several_rows(tmp_path):
+    """What a sum of rows may be is declared apart from what one row may be."""
+    (tmp_path / "visits.csv").write_text("id,e,x\n1,inf,1\n1,inf,7\n2,1,3\n")
+    (tmp_path / "accord.toml").write_text(
+        'schema = 1\n[tables.visits]\nsource = "visits.csv"\nepsilon = "e"\nuser = "id"\n'
+        "[tables.visits.columns.x]\nbounds = [0, 60]\ntotal = [0, 500]\n"
+    )
+    visits = accord.catalog(tmp_path / "accord.toml")["visits"]
+    assert visits.public("x").bounds == (0, 60)
+    with pytest.warns(PrivacyWarning):
+        assert visits.public("x", per_person="sum").bounds == (0, 500)
+
+
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 
