@@ -18,14 +18,21 @@ declared key in one of the columns is in none. The combinations part the rows as
 that nothing else changes: a person is in their most frequent combination, `at_most` counts combinations, and
 what is charged does not depend on how many columns, or groups, there are.
 
-With `where=` alone, or where only missing values are left out, everyone stays under replace, and some
-questions need no halves:
+With `where=` alone, where only missing values are left out, or with one key, there is one part, and everyone
+stays under replace: a change is one of value, or coming in, or going out. Some questions need no halves then:
 
-    count               `where=` is its condition, and no part (count.py)
+    count               `where=` is its condition, and no part; in a group somebody is 1 or 0 (count.py)
     sum, rows           who is outside adds 0 (sum.py)
     mean                Σc(x − mid) and Σc over the members, together, have the sensitivity c (mean.py)
     quantile, min, max  scores move by at most c (ranks.py)
     regression          coming in moves the sums hardly more than a change of value does (moments.py)
+
+Of such an answer at charge c whatever somebody changes in one part loses c at most. So with m parts, a person
+in up to k of them, it is made at c/min(2k, m): before a change they are in k parts at most, and after it, and
+in no other part does anything change; losses of the parts add up. Under replace `Plan.times` is therefore m
+where m < 2k: with one key, and, for counts, rows and sums of values from 0 on, with few keys and a large
+`at_most`. (Others have more noise at one charge than answers that prove add-remove, or are about several
+sums.) Where groups may be left out of the answer, its size is told by the answers that prove add-remove.
 """
 
 from __future__ import annotations
@@ -44,6 +51,7 @@ from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import Codes, OneOf
 from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_columns, read_keys_of
 from accord.statistics.query import A, Query
+from accord.statistics.target import Counted, Total
 
 if TYPE_CHECKING:
     from accord.statistics.encoding import Encoding
@@ -268,17 +276,31 @@ def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
     part, about_each = (query.part, query.query) if isinstance(query, Grouped) else (None, query)
     if part is None and not query.excludes_missing:
         target, moves = query.under(relation), 1
-    elif (
-        relation.people_are_public
-        and not (part and part.by)
-        and (members := about_each.under(relation, True))
-    ):
-        target, moves = members, 1
     else:
-        target = about_each.under(named(relation.group_answer))
         moves = relation.group_moves * (part.at_most if part else 1)
+        target = _of_members(about_each, part, relation, moves)
+        if target is None:
+            target = about_each.under(named(relation.group_answer))
+        else:
+            moves = _parts(part)
     assert target is not None
     return target, moves
+
+
+def _parts(part: Part | None) -> int:
+    """How many parts there are."""
+    return max(1, len(part.groups)) if part else 1
+
+
+def _of_members(query: Query, part: Part | None, relation: Relation, moves: int) -> Target | None:
+    """The answer about each part that bears any change in it at one charge, where that takes fewer charges."""
+    if not relation.people_are_public or _parts(part) >= moves:
+        return None
+    target = query.under(relation, True)
+    if part and part.suppress and not isinstance(target, Counted):
+        return None
+    adds_zero = isinstance(target, Total) and target.origin == 0  # outside, and there is one sum
+    return target if _parts(part) == 1 or adds_zero else None
 
 
 def most_parts(query: Query) -> int:
