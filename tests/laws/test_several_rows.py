@@ -34,8 +34,6 @@ QUESTIONS = {
     "histogram with others": lambda k: accord.histogram("g", categories=CATEGORIES, missing="z", at_most=k),
     "count": lambda k: accord.count(**KEYS, at_most=k),
     "count of few": lambda k: accord.count(**FEW, at_most=k),
-    "rows of few": lambda k: accord.rows(max=1, **FEW, at_most=k),
-    "sum of few": lambda k: accord.sum("x", (0, 2), step=1, **FEW, at_most=k),
     "mean": lambda k: accord.mean("x", (0, 2), step=1, **KEYS, at_most=k),
     "mean of some": lambda k: accord.mean("x", (0, 2), step=1, **KEYS, where="x > 1", at_most=k),
     "mean with all values": lambda k: accord.mean("x", (0, 2), step=1, missing="none", **KEYS, at_most=k),

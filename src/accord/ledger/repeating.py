@@ -27,7 +27,7 @@ from accord.ledger.store import Session
 from accord.ledger.validation import digests, entry_of, newest_entry, select
 from accord.ledger.withdrawing import withdrew_since
 from accord.people.identity import Registrable
-from accord.planning import Plan, digest_of
+from accord.planning import Plan, digest_of, fingerprint_as_written
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _answered_before(db: Session, table: Registrable, plan: Plan) -> str | None:
 
     Conditions were told apart by how they were written once.
     """
-    for fingerprint in (plan.fingerprint, plan.fingerprint_as_written):
+    for fingerprint in (plan.fingerprint, fingerprint_as_written(plan)):
         question = _question(table, plan, fingerprint)
         if question is not None and select(db, "accord_answer", "WHERE question = ?", question):
             return question

@@ -131,8 +131,8 @@ def _is_safe(task: Task) -> NDArray[np.bool_]:
     """Of which levels an answer with everyone on one side of it is improbable: see rank.py."""
     smaller_side = float(min(min(p, 1 - p) for p in task.target.ps))
     weights = task.people * np.minimum(as_floats(task.levels), 1e9)
-    safe: NDArray[np.bool_] = (
-        weights * smaller_side >= 2 * task.target.outputs * log(task.target.points / MISS)
+    safe: NDArray[np.bool_] = weights * smaller_side >= 2 * task.target.outputs * log(
+        task.target.points / MISS
     )
     return safe
 

@@ -33,9 +33,9 @@ Error      on the scale of ranks (1 is everyone): the weighted rank of p differs
            is small, when the answer may land anywhere in the bounds, and it is in every interval.
 Brackets   for an interval in values are two more choices for each quantile, with 3J for J above: brackets.py.
 Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end (with 9/10·W where a size is released): far
-           enough in that, with probability 95 %, the answer is not beyond everyone. `threshold` takes the t of
-           the lowest error that is predicted for that: 100·p* and the error about it, which is more or less
-           1/W, and not that of a mean.
+           enough in that, with probability 95 %, the answer is not beyond everyone. `threshold` takes the t
+           of the lowest error that is predicted for that, 100·p* and the error about it, and not that of a
+           mean.
 """
 
 from __future__ import annotations

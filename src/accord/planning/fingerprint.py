@@ -4,7 +4,7 @@ the same mechanism with the same charges. Words do not matter.
 A question is frozen plain data, so that all of it goes into the hash, field by field and with its type: what
 is added to a statistic later is not forgotten here. Of a condition it is what was read of it, not how it was
 written: "x>.5" is "x > 0.5". Of counts and proportions ledgers have the fingerprints of plans from before as
-they were written, too (`as_written`).
+they were written (`fingerprint_as_written`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,20 @@ _WORDS: _Words = {Part: ("where", "suppress")}
 _NOT_AS_WRITTEN: _Words = {**_WORDS, Count: ("where",), Proportion: ("text",)}
 
 
-def fingerprint(plan: Plan, as_written: bool = False) -> str | None:
-    """Of a plan; None: it runs somebody's own algorithm, which nothing tells from another of its name.
+def fingerprint(plan: Plan) -> str | None:
+    """Of a plan; None: it runs somebody's own algorithm, which nothing tells from another of its name."""
+    return _fingerprint(plan, _NOT_AS_WRITTEN)
 
-    `as_written`: with the words of a condition of a count or proportion, as ledgers had it before.
-    """
+
+def fingerprint_as_written(plan: Plan) -> str | None:
+    """The one that ledgers had before, with the words of a count's or proportion's condition."""
+    return _fingerprint(plan, _WORDS)
+
+
+def _fingerprint(plan: Plan, words: _Words) -> str | None:
     if any(isinstance(part.query, Algorithm) for part in plan.parts):
         return None
-    return _digest(_pieces(plan, _WORDS if as_written else _NOT_AS_WRITTEN))
+    return _digest(_pieces(plan, words))
 
 
 def digest_of(value: Any) -> str:

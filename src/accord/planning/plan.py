@@ -317,11 +317,6 @@ class Plan(Generic[A]):
         """
         return fingerprint(self)
 
-    @property
-    def fingerprint_as_written(self) -> str | None:
-        """The fingerprint that ledgers had before: of a count's or proportion's condition as it was written."""
-        return fingerprint(self, as_written=True)
-
     def describe(self) -> dict[str, Any]:
         """The plan as plain data, for `--json`."""
         from accord.release.receipt import plan_document

@@ -224,7 +224,7 @@ class Release(Arithmetic, Generic[A]):
     def interval_around(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         """Of one answer, which was made of this that was released.
 
-        What cannot be is cut off: the truth is not there, so that it is as probable as before in what is left.
+        What cannot be is cut off: the truth is not there, so that what is left holds it as before.
         """
         target, factor = self.plan.target, self.plan.error_factor(released)
         possible = target.possible(self.plan.spec.total)

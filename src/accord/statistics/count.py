@@ -3,8 +3,8 @@
 Under replace     the number of people is public, and a count is that number times a mean of ones and zeros.
                   One person is 1 or 0: they move the sum by 1.
 Under add-remove  somebody who is not there adds 0, somebody who is there at most 1.
-Of members        of a group, under replace: 1 for a member, and 0 for everyone else. Whoever comes in or goes out
-                  moves the sum by 1, and there is nothing else to change.
+Of members        of a group, under replace: 1 for a member, and 0 for everyone else. Whoever comes in or goes
+                  out moves the sum by 1, and there is nothing else to change.
 """
 
 from __future__ import annotations

@@ -27,12 +27,10 @@ stays under replace: a change is one of value, or coming in, or going out. Some 
     quantile, min, max  scores move by at most c (ranks.py)
     regression          coming in moves the sums hardly more than a change of value does (moments.py)
 
-Of such an answer at charge c whatever somebody changes in one part loses c at most. So with m parts, a person
-in up to k of them, it is made at c/min(2k, m): before a change they are in k parts at most, and after it, and
-in no other part does anything change; losses of the parts add up. Under replace `Plan.times` is therefore m
-where m < 2k: with one key, and, for counts, rows and sums of values from 0 on, with few keys and a large
-`at_most`. (Others have more noise at one charge than answers that prove add-remove, or are about several
-sums.) Where groups may be left out of the answer, its size is told by the answers that prove add-remove.
+(Where a group may be left out of the answer, what tells its size is the form that proves add-remove.)
+
+Of a count nothing can change in a group but that somebody comes in or goes out. So with m groups, and a
+person in up to k of them, it moves in min(2k, m) of them, and that is `Plan.times`.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import Codes, OneOf
 from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_columns, read_keys_of
 from accord.statistics.query import A, Query
-from accord.statistics.target import Counted, Total
+from accord.statistics.target import Counted
 
 if TYPE_CHECKING:
     from accord.statistics.encoding import Encoding
@@ -276,13 +274,13 @@ def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
     part, about_each = (query.part, query.query) if isinstance(query, Grouped) else (None, query)
     if part is None and not query.excludes_missing:
         target, moves = query.under(relation), 1
+    elif members := _of_members(about_each, part, relation):
+        target, moves = members, 1
     else:
+        target = about_each.under(named(relation.group_answer))
         moves = relation.group_moves * (part.at_most if part else 1)
-        target = _of_members(about_each, part, relation, moves)
-        if target is None:
-            target = about_each.under(named(relation.group_answer))
-        else:
-            moves = _parts(part)
+        if isinstance(target, Counted):
+            moves = min(moves, _parts(part))
     assert target is not None
     return target, moves
 
@@ -292,15 +290,13 @@ def _parts(part: Part | None) -> int:
     return max(1, len(part.groups)) if part else 1
 
 
-def _of_members(query: Query, part: Part | None, relation: Relation, moves: int) -> Target | None:
-    """The answer about each part that bears any change in it at one charge, where that takes fewer charges."""
-    if not relation.people_are_public or _parts(part) >= moves:
+def _of_members(query: Query, part: Part | None, relation: Relation) -> Target | None:
+    """The form that bears any change in the one part that there is at one charge; None: there is none."""
+    if not relation.people_are_public or _parts(part) > 1:
         return None
     target = query.under(relation, True)
-    if part and part.suppress and not isinstance(target, Counted):
-        return None
-    adds_zero = isinstance(target, Total) and target.origin == 0  # outside, and there is one sum
-    return target if _parts(part) == 1 or adds_zero else None
+    tells_size = isinstance(target, Counted) or not (part and part.suppress)
+    return target if tells_size else None
 
 
 def most_parts(query: Query) -> int:

@@ -511,33 +511,26 @@ def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Questi
 
 
 def _stays(question: Question) -> bool:
-    """Whether an answer about each part bears at one charge whatever somebody changes in it, under replace.
+    """Whether the answer bears at one charge whatever somebody changes, under replace: with one part.
 
-    With one part, be it of one key; with fewer than twice as many as somebody may be in, if all add from 0.
+    Which groups are left out is told by answers under add-remove, but for counts.
     """
-    parts, at_most = len(groups_of(question)), question.get("at_most", 1)
-    if question.get("suppress") and question["statistic"] != "count":
-        return False  # which groups are left out is told by answers under add-remove
     once = ("count", "mean", "proportion", "sum", "rows", "median", "quantile", "min", "max", "regression")
-    if parts == 1:
-        return question["statistic"] in once
-    from_zero = question["statistic"] in ("count", "rows") or (
-        question["statistic"] == "sum" and grid(question).low >= 0
-    )
-    return parts < 2 * at_most and from_zero
+    left_out = question.get("suppress") and question["statistic"] != "count"
+    return len(groups_of(question)) == 1 and question["statistic"] in once and not left_out
 
 
 def times(question: Question, neighbors: str = "replace") -> int:
     """How many times a person may count in an answer: twice where they may move between private groups.
 
-    And that for each of the groups that they may be in. Under replace no more often than there are groups, if
-    `_stays`.
+    And that for each of the groups that they may be in; of a count, no more often than there are groups.
     """
     at_most: int = question.get("at_most", 1) if "by" in question else 1
     if (membership(question) is None and not excludes(question)) or neighbors == "add-remove":
         return at_most
-    parts = len(groups_of(question))
-    return parts if _stays(question) else 2 * at_most
+    if _stays(question):
+        return 1
+    return min(2 * at_most, len(groups_of(question))) if question["statistic"] == "count" else 2 * at_most
 
 
 def most_charge(level: float, share: Any = 1, counts: int = 1) -> float:
