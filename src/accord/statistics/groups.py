@@ -280,19 +280,19 @@ def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
         target = about_each.under(named(relation.group_answer))
         moves = relation.group_moves * (part.at_most if part else 1)
         if isinstance(target, Counted):
-            moves = min(moves, _parts(part))
+            moves = min(moves, number_of_parts(part))
     assert target is not None
     return target, moves
 
 
-def _parts(part: Part | None) -> int:
+def number_of_parts(part: Part | None) -> int:
     """How many parts there are."""
     return max(1, len(part.groups)) if part else 1
 
 
 def _of_members(query: Query, part: Part | None, relation: Relation) -> Target | None:
     """The form that bears any change in the one part that there is at one charge; None: there is none."""
-    if not relation.people_are_public or _parts(part) > 1:
+    if not relation.people_are_public or number_of_parts(part) > 1:
         return None
     target = query.under(relation, True)
     tells_size = isinstance(target, Counted) or not (part and part.suppress)
