@@ -327,6 +327,12 @@ def a_charge_for_one_group_of_several(monkeypatch):
 
 
 @bug
+def several_private_groups_charged_as_one(monkeypatch):
+    """What one group bears, where nobody can move into another."""
+    monkeypatch.setattr(groups, "number_of_parts", lambda part: 1)
+
+
+@bug
 def share_rounded_up(monkeypatch):
     changed(monkeypatch, budget, "share", "finite * fraction // MICRO", "-(-finite * fraction // MICRO)")
 

@@ -70,6 +70,7 @@ PLACES = {
     "an algorithm is told twice its budget": drawn(invariants.kept_people),
     "exact size in the interval": ("mean where", "replace", "affine"),
     "noise for one cell of several": ("histogram in up to two cells", "add-remove", "minimum"),
+    "several private groups charged as one": ("mean by", "replace", "affine"),
     "a charge for one group of several": ("mean by up to two groups", "replace", "affine"),
     "share rounded up": ("sum where", "replace", "affine"),
     "one draw for all cells": ("histogram", "add-remove", "affine"),

@@ -26,12 +26,14 @@ POSSIBLE = [
 ]
 NAMES = ("ann", "bob", "cyd", "dan")
 CATEGORIES = ["b", "d", "c", "a"]
-KEYS = {"by": "g", "keys": CATEGORIES}
+KEYS, FEW = ({"by": "g", "keys": CATEGORIES[:m]} for m in (4, 3))
+"""Of four groups somebody may leave two and come into two others; of three there are no more than three."""
 QUESTIONS = {
     "histogram": lambda k: accord.histogram("g", categories=CATEGORIES, at_most=k),
     "histogram of some": lambda k: accord.histogram("g", categories=CATEGORIES, where="x > 1", at_most=k),
     "histogram with others": lambda k: accord.histogram("g", categories=CATEGORIES, missing="z", at_most=k),
     "count": lambda k: accord.count(**KEYS, at_most=k),
+    "count of few": lambda k: accord.count(**FEW, at_most=k),
     "mean": lambda k: accord.mean("x", (0, 2), step=1, **KEYS, at_most=k),
     "mean of some": lambda k: accord.mean("x", (0, 2), step=1, **KEYS, where="x > 1", at_most=k),
     "mean with all values": lambda k: accord.mean("x", (0, 2), step=1, missing="none", **KEYS, at_most=k),

@@ -392,9 +392,11 @@ def test_plans_of_different_questions_have_different_fingerprints():
 
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name != "workload"])
 def test_every_field_of_a_question_is_in_the_fingerprint(name):
-    """Whatever a statistic will have: another value of any field is another question."""
+    """Whatever a statistic will have: another value of any field is another question, but for the words of a condition."""
     plan = opened().plan(QUESTIONS[name], share=0.2)
     for field in fields(plan.query):
+        if isinstance(plan.query, accord.statistics.Count) and field.name == "where":
+            continue
         other = replace(plan, query=replacing(plan.query, field.name))
         assert other.fingerprint != plan.fingerprint, field.name
 
@@ -420,6 +422,42 @@ def replacing(query, name):
     changed = object.__new__(type(query))
     vars(changed).update(vars(query) | {name: ("something else", getattr(query, name))})
     return changed
+
+
+WRITTEN = {
+    "count": (accord.count(where="x>.5 and not g='a'"), accord.count(where="x > 0.5 AND NOT g = 'a'")),
+    "proportion": (accord.proportion("x>.5"), accord.proportion("x > 0.50")),
+    "both": (accord.proportion("x>.5", where="y<5"), accord.proportion("x > 0.5", where="y < 5.0")),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_how_a_condition_is_written_is_no_other_question(name, ledger):
+    """It was charged twice."""
+    ledger.register(table := opened(), "people")
+    one, other = WRITTEN[name]
+    first = table.release(one, share=0.2, ledger=ledger)
+    before = spent(ledger)
+    again = table.release(other, share=0.2, ledger=ledger)
+    assert again.repeated is not None and again.value == first.value and spent(ledger) == before
+    assert table.release(accord.count(where="x > 0.25"), share=0.2, ledger=ledger).repeated is None
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_answer_that_was_booked_by_the_words_of_its_condition_is_given_out_again(
+    name, ledger, monkeypatch
+):
+    """Ledgers have such answers from before: to the same words, as ever."""
+    ledger.register(table := opened(), "people")
+    one, other = WRITTEN[name]
+    with monkeypatch.context() as before:
+        before.setattr(accord.planning.Plan, "fingerprint", property(accord.planning.fingerprint_as_written))
+        first = table.release(one, share=0.2, ledger=ledger)
+    booked = spent(ledger)
+    again = table.release(one, share=0.2, ledger=ledger)
+    assert again.repeated is not None and again.value == first.value and spent(ledger) == booked
+    assert table.release(other, share=0.2, ledger=ledger).repeated is None
+    assert ledger.verify().problems == ()
 
 
 # ---- on the command line ---------------------------------------------------------------------------------------------------

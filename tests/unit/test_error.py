@@ -133,3 +133,47 @@ def test_the_interval_of_an_average_of_points_holds_the_points_of_every_level():
     wider = max(half_width(s, b, alpha), half_width(sqrt(s**2 + 2 * b**2), 0.0, alpha)) + b * log(1001)
     low, high = plan.prediction.error_model.interval(500.0, (), 0.95, 1.0)
     assert (low, high) == pytest.approx((50 - wider, 50 + wider))
+
+
+# ---- what is possible ------------------------------------------------------------------------------------------------
+
+FEW = {"x": [float(k % 5) for k in range(40)], "g": [k % 3 for k in range(40)], "e": [0.05] * 40}
+POSSIBLE = {
+    "count": (accord.count(where="x > 2"), (0, 40)),
+    "count by group": (accord.count(by="g", keys=[0, 1]), (0, 40)),
+    "mean": (accord.mean("x", (-1, 4), missing="none"), (-1, 4)),
+    "mean of some": (accord.mean("x", (0, 4), where="g > 0"), (0, 4)),
+    "sum": (accord.sum("x", (1, 4), missing="none"), (40, 160)),
+    "sum of some": (accord.sum("x", (1, 4), where="g > 0"), (0, 160)),
+    "proportion": (accord.proportion("x > 2"), (0, 1)),
+    "histogram": (accord.histogram("x", edges=[0, 2, 3, 4]), (0, 40)),
+}
+
+
+@pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
+@pytest.mark.parametrize("name", POSSIBLE)
+def test_an_interval_is_cut_to_what_is_possible(name, neighbors):
+    """The noise of forty people at 0.05 is wider than that, so that it always was larger."""
+    query, (low, high) = POSSIBLE[name]
+    if name == "sum" and neighbors == "add-remove":
+        low = 0  # nobody may be there
+    roster = {"neighbors": neighbors, "roster": accord.Spec.of(FEW["e"])} if neighbors == "add-remove" else {}
+    table = accord.table(FEW, epsilon="e", **roster)
+    for mechanism in ("minimum", "threshold"):
+        release = table.release(query, mechanism)
+        ends = release.interval(0.99)
+        for one, other in ends.values() if isinstance(ends, dict) else [ends]:
+            assert low <= one <= other <= high
+
+
+def test_what_is_left_of_an_interval_is_as_it_was():
+    """The truth is not in what is cut off, so that the coverage stays."""
+    table = accord.table(FEW, epsilon="e")
+    for query in (accord.count(where="x > 2"), accord.mean("x", (0, 4), missing="none")):
+        release = table.release(query, "minimum")
+        model, (low, high) = release.plan.prediction.error_model, release.plan.target.possible(40)
+        for confidence in (0.05, 0.5, 0.95):
+            wide = model.interval(release.value, release.released, confidence, 1.0)
+            cut = release.interval(confidence)
+            for point in np.linspace(low, high, 101).tolist():
+                assert (wide[0] <= point <= wide[1]) == (cut[0] <= point <= cut[1]) or point in (low, high)

@@ -270,12 +270,12 @@ def test_a_relation_that_no_mechanism_proves_is_refused_in_words():
 
 def test_mix_chooses_a_point_for_each_of_a_thousand_levels_and_no_more():
     ask = accord.median("x", bounds=(0, 1), step=0.1, missing="none")
-    spec = accord.Spec.from_groups({k / 1000: 1 for k in range(1, 1002)})
+    spec = accord.Spec.from_groups({1 + k / 1000: 30 for k in range(1, 1002)} | {0.001: 1})
     with pytest.raises(
         PlanError, match="would choose a point for each of 1001 levels; more than 1000 are too many"
     ):
         accord.plan(spec, ask, "mix")
-    assert accord.plan(accord.Spec.from_groups({k / 1000: 1 for k in range(1, 1001)}), ask, "mix")
+    assert accord.plan(accord.Spec.from_groups({1 + k / 1000: 30 for k in range(1, 1001)}), ask, "mix")
 
 
 def test_a_rule_that_charges_public_people_without_end_charges_nobody_else():

@@ -82,15 +82,15 @@ def test_a_row_that_is_one_person_has_neither(query, argument, orders):
 
 
 def test_what_is_charged_follows():
-    """Every group's answer has its part of a charge, and nobody is charged more than their level."""
+    """Every group's answer has its part of a charge, and nobody is charged more than their level. There are three groups."""
     for k in (1, 2, 3):
-        for neighbors, times in (("replace", 2 * k), ("add-remove", k)):
+        for neighbors, times in (("replace", min(2 * k, 3)), ("add-remove", k)):
             plan = accord.plan(SPEC, accord.count(**BY, at_most=k), "proportional", neighbors=neighbors)
             assert plan.times == times
             assert plan.calibration.charges.tolist() == [500_000 // times, 2_000_000 // times]
             assert all(charge <= level for level, charge in plan.charges.items())
     one, two = (accord.plan(SPEC, accord.count(**BY, at_most=k), "minimum") for k in (1, 2))
-    assert two.rmse_here == pytest.approx(2 * one.rmse_here)
+    assert two.rmse_here == pytest.approx(1.5 * one.rmse_here, rel=1e-5)
     cells = [f"c{k}" for k in range(8)]
     sensitivities = {
         (k, neighbors): accord.plan(

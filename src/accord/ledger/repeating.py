@@ -27,7 +27,7 @@ from accord.ledger.store import Session
 from accord.ledger.validation import digests, entry_of, newest_entry, select
 from accord.ledger.withdrawing import withdrew_since
 from accord.people.identity import Registrable
-from accord.planning import Plan, digest_of
+from accord.planning import Plan, digest_of, fingerprint_as_written
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,25 @@ class Repetition:
 
 def question_of(table: Registrable, plan: Plan) -> str | None:
     """What is asked of which rows, to know it again; None: it is always drawn."""
-    if plan.spec.is_rest or (fingerprint := plan.fingerprint) is None:
+    return _question(table, plan, plan.fingerprint)
+
+
+def _question(table: Registrable, plan: Plan, fingerprint: str | None) -> str | None:
+    if plan.spec.is_rest or fingerprint is None:
         return None
     return digest_of((fingerprint, table.origin))
+
+
+def _answered_before(db: Session, table: Registrable, plan: Plan) -> str | None:
+    """The question as answers to it are booked; None: there are none.
+
+    Conditions were told apart by how they were written once.
+    """
+    for fingerprint in (plan.fingerprint, fingerprint_as_written(plan)):
+        question = _question(table, plan, fingerprint)
+        if question is not None and select(db, "accord_answer", "WHERE question = ?", question):
+            return question
+    return None
 
 
 def remember(db: Session, question: str, table: int, version: int, entry: Entry) -> None:
@@ -77,10 +93,10 @@ def repetition(
 
     None: one of them was not answered before, or is of another version of its table.
     """
-    questions = [question_of(table, plan) for table, plan in asked]
     with books.reading() as db:
-        if not all(each and select(db, "accord_answer", "WHERE question = ?", each) for each in questions):
-            return None
+        questions = [_answered_before(db, table, plan) for table, plan in asked]
+    if None in questions:
+        return None
     fingerprints = [table.identity.fingerprint(books.secret) for table, _ in asked]
     with books.writing() as db:
         accounts = checked_accounts(db)

@@ -13,6 +13,9 @@ Deviates   [F] writes the noise for values in [−r, r] as r/ε_j although n is 
 Quantiles  are chosen for each level by the exponential mechanism (rank.py with everyone at ε_j), and the
            points averaged, which is post-processing, with β_j ∝ 1/(p(1−p)/n_j + 8/(n_j·ε_j)²), the variances
            of ranks; [F] takes the mean's β.
+           One choice that lands anywhere takes the average with it. So a level whose own choice may, by the
+           rule of rank.py (n_j·ε_j·min(p, 1−p) < 2J·ln(K/0.01)), is not read, and its people are charged
+           nothing. That goes by the levels and the question alone.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from math import inf, log, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from accord.budget import MICRO, PUBLIC, IntArray
-from accord.mechanisms.prediction import AroundRank, FixedInterval, Prediction, errors, predict
+from accord.mechanisms.prediction import AroundRank, Prediction, errors, predict
 from accord.mechanisms.rank import ANYWHERE, few_who_count, select
 from accord.mechanisms.record import Calibration, Linear, Method, Refused, Task, frozen
 from accord.mechanisms.size import MISS
@@ -45,7 +49,7 @@ def _calibrate(task: Task) -> Calibration:
     noise = task.noise_variance / (n * levels) ** 2
     beta = 1 / (task.variance / n + noise)
     beta /= beta.sum()
-    note = f"{n.size} separate answers, combined"
+    note = f"{n.size} separate answers, combined" if n.size > 1 else "one answer"
     return Calibration(task.levels, frozen(beta / n), float(beta**2 @ noise), note)
 
 
@@ -82,30 +86,33 @@ def _linear(calibration: Calibration, people: IntArray, target: Additive) -> Lin
 
 
 def _calibrate_ranks(task: Task) -> Calibration:
-    if task.levels.size > _MOST_LEVELS:
+    is_read = _is_safe(task)
+    if not is_read.any():
+        raise Refused(f"no level has enough people: of each, the choice {ANYWHERE}")
+    read = replace(task, levels=task.levels[is_read], people=task.people[is_read])
+    if read.levels.size > _MOST_LEVELS:
         raise Refused(
-            f"would choose a point for each of {task.levels.size} levels; "
+            f"would choose a point for each of {read.levels.size} levels; "
             f"more than {_MOST_LEVELS} are too many"
         )
-    calibration = _calibrate(task)
-    if _is_safe(task):
+    calibration = _calibrate(read)
+    if is_read.all():
         return calibration
-    note = f"{calibration.note}; one of them {ANYWHERE}, and takes the average with it"
-    return replace(calibration, note=note)
+    left_out = int(task.people[~is_read].sum()) / task.total
+    note = f"{calibration.note}; {left_out:.1%} of the people are of levels with too few, and are not read"
+    return replace(calibration, note=note).placed(np.flatnonzero(is_read), task.levels.size)
 
 
 def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
-    """As for a mean, where every level is sure of its own; else the worst case.
+    """As for a mean: every level that is read is sure of its own.
 
     An average of points lies between the lowest and the highest of them, so that an interval which holds all
     of them holds it, whatever the values are.
     """
     target: Quantiles = task.target
-    n, levels, outputs = task.people.astype(np.float64), as_floats(task.levels), target.outputs
+    is_read, outputs = calibration.weights > 0, target.outputs
+    n, levels = task.people_as_floats[is_read], as_floats(task.levels[is_read])
     of_mean = errors(task, calibration, several=True)
-    if not _is_safe(task):
-        worst = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in target.ps)) / outputs)
-        return Prediction(worst, worst, of_mean.bias_bound, FixedInterval(target.possible(task.total)))
     squares = float(task.people @ calibration.weights**2)
     rmse, here = few_who_count(of_mean.rmse, of_mean.rmse_here, squares, task.total)
     scale = 2 * outputs * float((1 / (n * levels)).max())
@@ -120,11 +127,14 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
     return Prediction(rmse, here, of_mean.bias_bound, error_model)
 
 
-def _is_safe(task: Task) -> bool:
-    """Whether no level may land anywhere: see rank.py."""
+def _is_safe(task: Task) -> NDArray[np.bool_]:
+    """Of which levels an answer with everyone on one side of it is improbable: see rank.py."""
     smaller_side = float(min(min(p, 1 - p) for p in task.target.ps))
-    smallest_weight = float((task.people * np.minimum(as_floats(task.levels), 1e9)).min())
-    return bool(smallest_weight * smaller_side >= 2 * task.target.outputs * log(task.target.points / MISS))
+    weights = task.people * np.minimum(as_floats(task.levels), 1e9)
+    safe: NDArray[np.bool_] = weights * smaller_side >= 2 * task.target.outputs * log(
+        task.target.points / MISS
+    )
+    return safe
 
 
 def _answer_ranks(

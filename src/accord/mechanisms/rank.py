@@ -33,7 +33,9 @@ Error      on the scale of ranks (1 is everyone): the weighted rank of p differs
            is small, when the answer may land anywhere in the bounds, and it is in every interval.
 Brackets   for an interval in values are two more choices for each quantile, with 3J for J above: brackets.py.
 Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end (with 9/10·W where a size is released): far
-           enough in that, with probability 95 %, the answer is not beyond everyone.
+           enough in that, with probability 95 %, the answer is not beyond everyone. `threshold` takes the t
+           of the lowest error that is predicted for that, 100·p* and the error about it, and not that of a
+           mean.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ from accord.statistics import Ends
 from accord.statistics.ranks import SIZE_PART, Spending, spending
 from accord.statistics.spread import Spread
 from accord.statistics.target import Extremes, Quantiles, Ranks
+from accord.theory import as_floats, threshold_errors
 
 if TYPE_CHECKING:
     from accord.noise import Noise
@@ -289,7 +292,9 @@ def _extreme(
 ) -> tuple[Calibration, tuple[Fraction, ...]]:
     """Charges and p*, which depend on each other: a few rounds settle it."""
     target: Extremes = task.target
-    p, scale = Fraction(1, 2), 2 / float(1 - SIZE_PART) if target.tells_size else 2.0
+    p, scale = Fraction(1, 2), _extreme_scale(target)
+    if not isinstance(task.t, int):  # `threshold` looks at t; other functions of charges.py do not
+        task = replace(task, t=_best_threshold(task))
     for _ in range(6):
         weighted = calibrate_mean(replace(task, variance=float(p * (1 - p))))
         if weighted.noise_variance == 0:
@@ -299,6 +304,25 @@ def _extreme(
             p = min(Fraction(1, 2), Fraction(ceil(fraction * MICRO), MICRO))
     ps = (1 - p if target.is_largest else p,)
     return replace(weighted, note=f"{weighted.note}; at the quantile {float(ps[0]):.6g}"), ps
+
+
+def _extreme_scale(target: Extremes) -> float:
+    """Of the choices of a minimum or maximum, at most."""
+    return 2 / float(1 - SIZE_PART) if target.tells_size else 2.0
+
+
+def _best_threshold(task: Task) -> int:
+    """The level t of the lowest error that is predicted for a minimum or maximum of people charged t."""
+    target, levels = task.target, as_floats(task.levels)
+    people = np.cumsum(task.people[::-1])[::-1].astype(np.float64)
+    weight = people * levels  # ∞: public people alone, without noise
+    needed = _extreme_scale(target) * log(target.points / BEYOND) / weight
+    p = np.maximum(np.minimum(needed, 0.5), 1 / (2 * task.total))
+    variance = p * (1 - p) / people + task.noise_variance / weight**2 + 2 / people**2
+    errors = np.where(needed <= 0.5, np.minimum(p + np.sqrt(variance), 1.0), 1.0)
+    if errors.min() == 1.0:  # it may land anywhere, whichever t it is: as for a mean
+        errors = threshold_errors(levels, task.people, task.variance, task.noise_variance)
+    return int(task.levels[np.argmin(errors)])
 
 
 def _total_weight(calibration: Calibration, task: Task) -> float:

@@ -23,7 +23,7 @@ from accord.planning.choose import (
     task_of,
     whole_share,
 )
-from accord.planning.fingerprint import digest_of
+from accord.planning.fingerprint import digest_of, fingerprint_as_written
 from accord.planning.plan import Plan, midpoint_error
 
 WorkloadPlan: TypeAlias = Plan
@@ -42,6 +42,7 @@ __all__ = [
     "WorkloadPlan",
     "by_level",
     "digest_of",
+    "fingerprint_as_written",
     "midpoint_error",
     "plan",
     "plan_within",

@@ -20,8 +20,8 @@ from accord.planning import Plan, by_level, midpoint_error
 from accord.release.arithmetic import Arithmetic
 from accord.release.suppressing import is_suppressed
 from accord.statistics import Algorithm, Answer, Grouped, Part
-from accord.statistics.query import A
-from accord.statistics.target import Products, Quantiles, Ranks
+from accord.statistics.query import A, Interval
+from accord.statistics.target import Additive, Products, Quantiles, Ranks
 
 
 @dataclass(frozen=True)
@@ -222,11 +222,16 @@ class Release(Arithmetic, Generic[A]):
         return self.plan.private_groups - len(cast(list[Any], self.answer)) if is_suppressed(self.plan) else 0
 
     def interval_around(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
-        """Of one answer, which was made of this that was released."""
-        factor = self.plan.error_factor(released)
+        """Of one answer, which was made of this that was released.
+
+        What cannot be is cut off: the truth is not there, so that what is left holds it as before.
+        """
+        target, factor = self.plan.target, self.plan.error_factor(released)
+        possible = target.possible(self.plan.spec.total)
         if factor is None:
-            return self.plan.target.possible(self.plan.spec.total)
-        return self.plan.prediction.error_model.interval(value, released, confidence, factor)
+            return possible
+        ends = self.plan.prediction.error_model.interval(value, released, confidence, factor)
+        return _within(ends, possible) if isinstance(target, Additive) else ends
 
     def _interval_in_values(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         target = self.plan.target
@@ -318,6 +323,14 @@ class Release(Arithmetic, Generic[A]):
         error = f"rmse {self.rmse:.6g} ({self.plan.unit})"
         again = "" if self.repeated is None else f", given out again: of {self.time:%Y-%m-%d %H:%M} UTC"
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}{again}>"
+
+
+def _within(ends: Any, possible: Any) -> Interval:
+    """The part of an interval that is possible; of one beyond it, the nearer end. Of cells, of each."""
+    if isinstance(ends, dict):
+        return {cell: cast(Any, _within(of_cell, possible[cell])) for cell, of_cell in ends.items()}
+    low, high = (min(max(end, possible[0]), possible[1]) for end in ends)
+    return low, high
 
 
 def refuse_confidence(confidence: Any) -> None:

@@ -18,14 +18,19 @@ declared key in one of the columns is in none. The combinations part the rows as
 that nothing else changes: a person is in their most frequent combination, `at_most` counts combinations, and
 what is charged does not depend on how many columns, or groups, there are.
 
-With `where=` alone, or where only missing values are left out, everyone stays under replace, and some
-questions need no halves:
+With `where=` alone, where only missing values are left out, or with one key, there is one part, and everyone
+stays under replace: a change is one of value, or coming in, or going out. Some questions need no halves then:
 
-    count               `where=` is its condition, and no part (count.py)
+    count               `where=` is its condition, and no part; in a group somebody is 1 or 0 (count.py)
     sum, rows           who is outside adds 0 (sum.py)
     mean                Σc(x − mid) and Σc over the members, together, have the sensitivity c (mean.py)
     quantile, min, max  scores move by at most c (ranks.py)
     regression          coming in moves the sums hardly more than a change of value does (moments.py)
+
+(Where a group may be left out of the answer, what tells its size is the form that proves add-remove.)
+
+Of a count nothing can change in a group but that somebody comes in or goes out. So with m groups, and a
+person in up to k of them, it moves in min(2k, m) of them, and that is `Plan.times`.
 """
 
 from __future__ import annotations
@@ -44,6 +49,7 @@ from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import Codes, OneOf
 from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_columns, read_keys_of
 from accord.statistics.query import A, Query
+from accord.statistics.target import Counted
 
 if TYPE_CHECKING:
     from accord.statistics.encoding import Encoding
@@ -268,17 +274,29 @@ def target_and_moves(query: Query, relation: Relation) -> tuple[Target, int]:
     part, about_each = (query.part, query.query) if isinstance(query, Grouped) else (None, query)
     if part is None and not query.excludes_missing:
         target, moves = query.under(relation), 1
-    elif (
-        relation.people_are_public
-        and not (part and part.by)
-        and (members := about_each.under(relation, True))
-    ):
+    elif members := _of_members(about_each, part, relation):
         target, moves = members, 1
     else:
         target = about_each.under(named(relation.group_answer))
         moves = relation.group_moves * (part.at_most if part else 1)
+        if isinstance(target, Counted):
+            moves = min(moves, number_of_parts(part))
     assert target is not None
     return target, moves
+
+
+def number_of_parts(part: Part | None) -> int:
+    """How many parts there are."""
+    return max(1, len(part.groups)) if part else 1
+
+
+def _of_members(query: Query, part: Part | None, relation: Relation) -> Target | None:
+    """The form that bears any change in the one part that there is at one charge; None: there is none."""
+    if not relation.people_are_public or number_of_parts(part) > 1:
+        return None
+    target = query.under(relation, True)
+    tells_size = isinstance(target, Counted) or not (part and part.suppress)
+    return target if tells_size else None
 
 
 def most_parts(query: Query) -> int:

@@ -457,8 +457,9 @@ def _added(
     """What one person with these rows of a part adds, and where."""
     statistic = question["statistic"]
     additive = statistic in ("mean", "proportion", "sum", "rows")
-    stays = partly and "by" not in question and neighbors == "replace"  # who is outside is there, and adds 0
-    if not rows and not (stays and statistic in ("sum", "rows")):
+    # who is outside is there, and adds 0
+    stays = partly and neighbors == "replace" and _stays(question)
+    if not rows and not (stays and statistic in ("count", "sum", "rows")):
         return []
     if statistic == "regression":
         return [*enumerate(moments(question, rows, name))]
@@ -466,7 +467,8 @@ def _added(
         return [*enumerate(_of_two(question, rows, name is not None, partly or neighbors == "add-remove"))]
     if statistic == "histogram":
         return [(k, 1) for k in bins(question, rows, name)]
-    k = integer(question, rows, name is not None) if rows else None
+    outside = 0 if statistic == "count" else None
+    k = integer(question, rows, name is not None) if rows else outside
     if additive and stays and statistic in ("sum", "rows"):
         on = grid(question)
         worth = Fraction(0) if k is None else on.low + k * on.step
@@ -508,18 +510,27 @@ def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Questi
 # ---- charges and chances -----------------------------------------------------------------------------------
 
 
+def _stays(question: Question) -> bool:
+    """Whether the answer bears at one charge whatever somebody changes, under replace: with one part.
+
+    Which groups are left out is told by answers under add-remove, but for counts.
+    """
+    once = ("count", "mean", "proportion", "sum", "rows", "median", "quantile", "min", "max", "regression")
+    left_out = question.get("suppress") and question["statistic"] != "count"
+    return len(groups_of(question)) == 1 and question["statistic"] in once and not left_out
+
+
 def times(question: Question, neighbors: str = "replace") -> int:
     """How many times a person may count in an answer: twice where they may move between private groups.
 
-    And that for each of the groups that they may be in. With a condition alone, or where missing values are
-    left out, they stay for sums; means, quantiles and regressions bear at one charge that they come or go.
+    And that for each of the groups that they may be in; of a count, no more often than there are groups.
     """
-    once = ("mean", "proportion", "sum", "rows", "median", "quantile", "min", "max", "regression")
-    stays = "by" not in question and question["statistic"] in once
     at_most: int = question.get("at_most", 1) if "by" in question else 1
-    of_everyone = membership(question) is None and not excludes(question)
-    once_each = of_everyone or neighbors == "add-remove" or stays
-    return at_most if once_each else 2 * at_most
+    if (membership(question) is None and not excludes(question)) or neighbors == "add-remove":
+        return at_most
+    if _stays(question):
+        return 1
+    return min(2 * at_most, len(groups_of(question))) if question["statistic"] == "count" else 2 * at_most
 
 
 def most_charge(level: float, share: Any = 1, counts: int = 1) -> float:

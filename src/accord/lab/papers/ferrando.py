@@ -172,7 +172,7 @@ def _fig2(setting: tuple[str, float], runs: int, rng: np.random.Generator, _: Co
     query = accord.median("x", bounds=(-_BOUND, _BOUND), missing="none")
     plans = {name: planned(spec, query, name.lower()) for name in ("PE", "mix", "rank")}
     beta = mixing_weights(spec.counts, spec.levels, 1.0, _BOUND)
-    weighted = replace(plans["mix"].calibration, weights=beta / np.array(spec.counts))
+    weighted = replace(plans["mix"].calibration, charges=spec.micro, weights=beta / np.array(spec.counts))
     plans["weighted"] = plans["mix"].with_choice(calibration=weighted)
     noise = Seeded(rng)
     medians: dict[str, list[float]] = {name: [] for name in plans}
@@ -217,7 +217,8 @@ FIG2 = Experiment(
     notes=(
         f"The range of the exponential mechanism is not stated: [−{_BOUND:g}, {_BOUND:g}] here, "
         "in 65,536 steps. Errors are against 0, the median of the normal law.",
-        "`weighted` has the mean's β, as the paper; `mix` has weights for ranks.",
+        "`weighted` has the mean's β, as the paper; `mix` has weights for ranks, and does not read a level "
+        "whose own choice may land anywhere.",
     ),
     ours=frozenset({"mix", "rank"}),
 )
