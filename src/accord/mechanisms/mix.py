@@ -113,7 +113,7 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
         sampling=100 * sqrt(target.max_variance * float((1 / n).max())),
         laplace=100 * scale,
         several=True,
-        extra=100 * scale * log(target.points),
+        extra=100 * scale * log(target.total_times),
     )
     centres = tuple(100 * float(p) for p in target.ps)
     error_model = AroundRank(spread, centres, target.listed, choices=n.size)
@@ -124,7 +124,8 @@ def _is_safe(task: Task) -> bool:
     """Whether no level may land anywhere: see rank.py."""
     smaller_side = float(min(min(p, 1 - p) for p in task.target.ps))
     smallest_weight = float((task.people * np.minimum(as_floats(task.levels), 1e9)).min())
-    return bool(smallest_weight * smaller_side >= 2 * task.target.outputs * log(task.target.points / MISS))
+    needed = 2 * task.target.outputs * log(task.target.total_times / MISS)
+    return bool(smallest_weight * smaller_side >= needed)
 
 
 def _answer_ranks(
@@ -141,7 +142,7 @@ def _answer_ranks(
         only_this_level[j] = 1 if level == PUBLIC else level
         at_points = summary.at_points(only_this_level)
         scale = None if level == PUBLIC else Fraction(2 * target.outputs * MICRO)
-        chosen = [select(at_points, p, noise, scale) for p in target.ps]
+        chosen = [select(at_points, p, noise, scale, times=target.times) for p in target.ps]
         points = [x + weight * point for x, point in zip(points, chosen, strict=True)]
     return [x / sum(weights) for x in points]
 

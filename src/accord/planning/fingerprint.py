@@ -83,6 +83,8 @@ def _plain(value: Any) -> Iterator[bytes]:
             for field in fields(value):
                 if isinstance(value, Part) and field.name in ("where", "suppress"):
                     continue  # as it was written, beside what was read of it; and what is shown of an answer
+                if field.name == "rounded" and not getattr(value, field.name):
+                    continue  # as ledgers have it from before there was such a thing
                 yield field.name.encode()
                 yield from _plain(asked[field.name] if field.name in asked else getattr(value, field.name))
         case _:
