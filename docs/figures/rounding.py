@@ -43,7 +43,11 @@ def main() -> None:
     sql = "SELECT income FROM read_parquet($1) WHERE epsilon > 0 AND income IS NOT NULL"
     incomes = duckdb.connect().execute(sql, [str(path)]).fetchnumpy()["income"].astype(float)
     smooth = incomes + np.random.default_rng(0).uniform(-500, 500, incomes.size)
-    tables = {"rounded to thousands": np.rint(incomes / 1000) * 1000, "as they are": incomes, "smooth": smooth}
+    tables = {
+        "rounded to thousands": np.rint(incomes / 1000) * 1000,
+        "as they are": incomes,
+        "smooth": smooth,
+    }
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), sharey=True, layout="constrained")
     for panel, (title, table) in zip(axes, tables.items(), strict=True):
         for rounded, colour in COLOURS.items():

@@ -71,11 +71,7 @@ _CSV = table_of(
 COLUMN = (
     Field("about", TEXT, "A sentence that says what it is"),
     Field("kind", one_of(*_KINDS), "What it holds"),
-    Field(
-        "bounds",
-        ENDS,
-        "Public bounds of a value, never taken from the data",
-    ),
+    Field("bounds", ENDS, "Public bounds of a value, never taken from the data"),
     Field("total", ENDS, "Public bounds of the sum of a person's rows, where they may have several"),
     Field("step", TEXT_OR_NUMBER, "The values' own resolution, such as 1, or '1 day'"),
     Field("rounded", TRUE_OR_NUMBERS, "Whether people round such values, publicly known, or to which steps"),
