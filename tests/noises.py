@@ -27,7 +27,7 @@ class Fixed:
         self.scales.append(scale)
         return self.draws[len(self.scales) - 1] if len(self.scales) <= len(self.draws) else 0
 
-    def choose(self, scores, scale):
+    def choose(self, scores, scale, times=None):
         """The best, and the first of them."""
         return int(scores.argmax())
 

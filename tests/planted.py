@@ -27,7 +27,7 @@ from accord.engines.duckdb_dialect import DuckDBDialect
 from accord.engines.sql_names import SUM
 from accord.lab.simulation.noise import Seeded
 from accord.ledger import charging
-from accord.mechanisms import additive, pe, sample
+from accord.mechanisms import additive, pe, rank, sample
 from accord.mechanisms.record import Calibration
 from accord.people import aggregation
 from accord.people.levels import Levels
@@ -392,6 +392,13 @@ def a_person_in_two_public_groups(monkeypatch):
 @bug
 def only_one_question_of_a_workload_is_booked(monkeypatch):
     changed(monkeypatch, charging, "_charge", "plan.spec, plan.cost", "plan.spec, plan.parts[0].cost")
+
+
+@bug
+def a_prior_taken_from_the_data(monkeypatch):
+    """Points at which somebody is count twice, where the round ones should."""
+    bad = "offset, None if times is None else 1 + (weights > 0)))"
+    changed(monkeypatch, rank, "chosen", "offset, times))", bad)
 
 
 # ---- the noise, and where it comes from --------------------------------------------------------------------

@@ -42,6 +42,7 @@ from accord.toml_files import (
     TEXT,
     TEXT_OR_NUMBER,
     TEXTS,
+    TRUE_OR_NUMBERS,
     VALUE,
     VERSION,
     Field,
@@ -70,13 +71,10 @@ _CSV = table_of(
 COLUMN = (
     Field("about", TEXT, "A sentence that says what it is"),
     Field("kind", one_of(*_KINDS), "What it holds"),
-    Field(
-        "bounds",
-        ENDS,
-        "Public bounds of a value, never taken from the data",
-    ),
+    Field("bounds", ENDS, "Public bounds of a value, never taken from the data"),
     Field("total", ENDS, "Public bounds of the sum of a person's rows, where they may have several"),
     Field("step", TEXT_OR_NUMBER, "The values' own resolution, such as 1, or '1 day'"),
+    Field("rounded", TRUE_OR_NUMBERS, "Whether people round such values, publicly known, or to which steps"),
     Field("std", NUMBER, "A publicly known upper bound of the standard deviation"),
     Field("missing", VALUE, "'none' if it is publicly known that no value is missing; or what one counts as"),
     Field("keys", KEYS, "Its groups or categories, from public knowledge: a list, or a file of one"),
@@ -325,12 +323,15 @@ def _read_column(section: Section, name: str) -> Declared:
             if key in given and given[key] != "none" and not (key == "std" and asked is statistics.min):
                 with section.at(key):
                     asked(name, bounds, **{key: given[key]})
+        if "rounded" in given:
+            with section.at("rounded"):
+                statistics.min(name, bounds, given.get("step"), rounded=given["rounded"])
         if kind is not None and kind not in _kinds_of(bounds):
             section.refuse(
                 "bounds", f"bounds of {_kinds_of(bounds)[0]}s are declared of a column of kind {kind!r}."
             )
     else:
-        for key in ("step", "std", "total"):
+        for key in ("step", "std", "rounded", "total"):
             if key in given:
                 section.refuse(
                     key, f"{key} is about values between bounds. Declare bounds = [low, high] as well."
@@ -355,6 +356,7 @@ def _read_column(section: Section, name: str) -> Declared:
         given.get("missing"),
         keys,
         given.get("about", ""),
+        given.get("rounded"),
     )
 
 

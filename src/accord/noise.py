@@ -27,6 +27,8 @@ exponential mechanism). With g_i = (max score − score_i)/scale ≥ 0, split g_
 and a rest below 1. A whole part m is drawn with probability ∝ n_m·exp(−m), n_m being the number of indices
 that have it; then one of them, uniformly; it is kept with probability exp(−f_i) ≥ 1/e, by the coin above,
 else all is drawn again. So index i is drawn with probability ∝ n_m·exp(−m)·(1/n_m)·exp(−f_i) = exp(−g_i).
+With `times`, positive whole numbers, index i is there times_i times: n_m counts each as often, and the
+uniform number tells which of them it is. So index i is drawn with probability ∝ times_i·exp(score_i/scale).
 Neighboring indices with one score have one m and one f: they are looked at together, as a run, and the
 uniform index tells which run it is in. The whole part is drawn by inverting its distribution function with
 interval arithmetic: a uniform number of which only the first bits are drawn is compared with bounds of
@@ -52,7 +54,7 @@ class Noise(Protocol):
 
     def laplace(self, scale: Fraction) -> int: ...
 
-    def choose(self, scores: Any, scale: int) -> int: ...
+    def choose(self, scores: Any, scale: int, times: Any = None) -> int: ...
 
     def words(self, count: int) -> Any: ...
 
@@ -81,15 +83,20 @@ class _Secure:
             if magnitude or not negative:
                 return -magnitude if negative else magnitude
 
-    def choose(self, scores: Any, scale: int) -> int:
-        """An index with probability ∝ exp(score/scale).
+    def choose(self, scores: Any, scale: int, times: Any = None) -> int:
+        """An index with probability ∝ exp(score/scale), or ∝ times·exp(score/scale).
 
-        Scores: an array of whole numbers, of 64 bits or Python's own.
+        Scores: an array of whole numbers, of 64 bits or Python's own. Times: positive, and of 64 bits
+        together.
         """
         if scale <= 0 or len(scores) == 0:
             raise ValueError("a choice needs a positive scale and something to choose from")
+        if times is not None and (len(times) != len(scores) or int(times.min()) < 1):
+            raise ValueError("each thing to choose from is there at least once")
         starts = np.append(0, np.flatnonzero(scores[1:] != scores[:-1]) + 1)  # of runs of one score
-        sizes, scores = np.diff(starts, append=len(scores)), scores[starts]
+        stops = np.append(starts[1:], len(scores))
+        sizes = stops - starts if times is None else np.add.reduceat(times, starts)
+        scores = scores[starts]
         if int(scores.max()) - int(scores.min()) >= 2**63:
             scores = scores.astype(object)
         gaps = scores.max() - scores
@@ -105,7 +112,11 @@ class _Secure:
             place = int(np.searchsorted(ends, member, side="right"))
             run = runs[place]
             if exp_coin(int(gaps[run]) % scale, scale):
-                return int(starts[run] + sizes[run] + member - ends[place])
+                before = sizes[run] + member - ends[place]  # in its run, as often as each is there
+                if times is None:
+                    return int(starts[run] + before)
+                up_to = np.cumsum(times[starts[run] : stops[run]])
+                return int(starts[run] + np.searchsorted(up_to, before, side="right"))
 
     def words(self, count: int) -> Any:
         """So many uniform whole numbers below 2⁶³."""

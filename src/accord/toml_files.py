@@ -87,6 +87,11 @@ ENDS = Form(
     lambda x: _is_list_of(_is_end, x) and len(x) == 2,
     {"type": "array", "items": _END, "minItems": 2, "maxItems": 2},
 )
+TRUE_OR_NUMBERS = Form(
+    "true, or a list of numbers",
+    lambda x: isinstance(x, bool) or _is_list_of(_is_number, x),
+    {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "number"}, "minItems": 1}]},
+)
 VALUE = Form("a text in quotes, a number or a date", _is_end, _END)
 LIST = Form("a list", lambda x: _is_list_of(_is_key, x), {"type": "array", "items": _ANY, "minItems": 1})
 KEYS = Form(

@@ -91,6 +91,7 @@ PLACES = {
     "the generator of secrets is seeded": SOURCES,
     "fractions of a scale cut off": LAWS,
     "differences of scores beyond 64 bits": LAWS,
+    "a prior taken from the data": ("median of rounded values", "replace", "rank"),
     "a size at the whole charge beside a choice": ("median by", "replace", "rank"),
 }
 JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIGHBORS]

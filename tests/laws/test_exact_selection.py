@@ -44,6 +44,9 @@ QUERIES = {
     "two quantiles in values": accord.quantile("x", [0.2, 0.75], **GRID, interval="values"),
     "min": accord.min("x", **GRID),
     "max": accord.max("x", **GRID),
+    "median of rounded values": accord.median("x", **GRID, rounded=[3]),
+    "two quantiles of rounded values": accord.quantile("x", [0.2, 0.75], **GRID, rounded=[2]),
+    "max of rounded values": accord.max("x", **GRID, rounded=[2, 3]),
     "count": accord.count(where="x > 0"),
 }
 ODD = ("quantile 0.9", "quantile 0.2", "three quantiles")  # p·W of four people lies on one of them
@@ -81,14 +84,15 @@ class Recording:
     """Chooses as it is told (the first, by default), and remembers what it could choose from."""
 
     def __init__(self, picks=()):
-        self.picks, self.calls = picks, []
+        self.picks, self.calls, self.times = picks, [], []
 
     def laplace(self, scale):
         raise AssertionError("a choice needs no Laplace noise")
 
-    def choose(self, scores, scale):
+    def choose(self, scores, scale, times=None):
         assert isinstance(scale, int) and scale > 0
         self.calls.append(([int(s) for s in scores], scale))
+        self.times.append([1] * len(scores) if times is None else times.tolist())
         k = len(self.calls) - 1
         return self.picks[k] if k < len(self.picks) else 0
 
@@ -107,9 +111,9 @@ def summary_of(spec, query, table):
     return Summary(spec.people, query.points, level, np.array(table), np.ones(len(table), dtype=np.int64))
 
 
-def log_probabilities(scores, scale):
+def log_probabilities(scores, scale, times):
     top = max(scores)
-    parts = [(s - top) / scale for s in scores]
+    parts = [(s - top) / scale + log(t) for s, t in zip(scores, times, strict=True)]
     total = log(fsum(exp(part) for part in parts))
     return [part - total for part in parts]
 
@@ -121,9 +125,9 @@ def choices(answer, plan, table):
 
     def run(picks):
         noise = Recording(picks)
-        return answer(summary, calibration, plan.target, noise), noise.calls
+        return answer(summary, calibration, plan.target, noise), noise.calls, noise.times
 
-    first, calls = run(())
+    first, calls, times = run(())
     assert run([len(scores) - 1 for scores, _ in calls])[1] == calls, "a choice depends on another one"
     laws = []
     for k, (scores, scale) in enumerate(calls):
@@ -136,7 +140,7 @@ def choices(answer, plan, table):
                 for i in range(len(scores))
             ]
             assert len(set(labels)) == len(labels)
-        laws.append(dict(zip(labels, log_probabilities(scores, scale), strict=True)))
+        laws.append(dict(zip(labels, log_probabilities(scores, scale, times[k]), strict=True)))
     return laws, first
 
 
@@ -220,13 +224,13 @@ def halved(answer):
     """The same mechanism with half the noise."""
 
     class Half(Recording):
-        def choose(self, scores, scale):
-            return super().choose(scores, max(scale // 2, 1))
+        def choose(self, scores, scale, times=None):
+            return super().choose(scores, max(scale // 2, 1), times)
 
     def bad(summary, calibration, target, noise):
         half = Half(noise.picks)
         result = answer(summary, calibration, target, half)
-        noise.calls = half.calls
+        noise.calls, noise.times = half.calls, half.times
         return result
 
     return bad

@@ -119,6 +119,16 @@ def test_equal_scores_are_equally_likely():
     assert stats.chisquare(first + np.array([-moved, moved, 0])).pvalue < ALPHA
 
 
+def test_what_is_there_several_times_is_as_many_times_as_likely():
+    """Across runs of one score and whole parts. Power: without the times it would be another law."""
+    scores, times = np.array([0, 0, 0, -3, -3, -5, -9, -9]), np.array([1, 7, 2, 30, 1, 9, 400, 60])
+    draws = [noise.SECURE.choose(scores, 2, times) for _ in range(2_000)]
+    counts = np.bincount(draws, minlength=scores.size)
+    right, wrong = law(scores, 2) * times, law(scores, 2)
+    assert stats.chisquare(counts, right / right.sum() * counts.sum()).pvalue >= ALPHA
+    assert stats.chisquare(counts, wrong * counts.sum()).pvalue < ALPHA
+
+
 def test_what_is_certain_is_drawn():
     """e^{−2⁶²} and e^{−1000000} do not happen; the draw ends all the same."""
     scores, scale, _ = VECTORS["far gaps and nothing else"]
@@ -329,4 +339,4 @@ def test_a_choice_needs_a_positive_scale_and_something_to_choose_from(scores, sc
 
 
 def test_choices_cannot_be_seeded():
-    assert list(inspect.signature(noise.SECURE.choose).parameters) == ["scores", "scale"]
+    assert list(inspect.signature(noise.SECURE.choose).parameters) == ["scores", "scale", "times"]

@@ -12,6 +12,8 @@ import click
 from accord.statistics import ALL, PER_PERSON
 
 STATISTICS = tuple(statistic.name for statistic in ALL)
+DECIMAL = "decimal"
+"""What --rounded says for rounded=True."""
 OWN_OPTIONS = tuple(option for statistic in ALL for option in statistic.own_options)
 
 
@@ -181,6 +183,11 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             "--on",
             metavar="COLUMN=…,…",
             help="A regression's features with their public bounds or categories: age=18..100,sex=f|m.",
+        ),
+        click.option(
+            "--rounded",
+            metavar=f"{DECIMAL}|X,X,…",
+            help="Of ranks: most people round such values, to decimal steps or to these; publicly known.",
         ),
         click.option("--std", type=float, help="A publicly known upper bound of the standard deviation."),
         click.option("--step", metavar="X", help="The values' own resolution, such as 1, or '1 day'."),

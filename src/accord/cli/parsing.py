@@ -12,7 +12,7 @@ import accord
 from accord.budget import read_number
 from accord.catalogs import FILE, IS_NAME
 from accord.cli.group import DESCRIBED
-from accord.cli.options import OF_TABLES, OWN_OPTIONS
+from accord.cli.options import DECIMAL, OF_TABLES, OWN_OPTIONS
 from accord.engines.engine import Columns
 from accord.errors import SpecError
 from accord.key_files import as_kind, read_key_file
@@ -32,7 +32,7 @@ _NEEDED = {
 """What a statistic that takes an option cannot do without, and what is said then."""
 _SHARED = (
     *("column", "other", "edges", "categories", "bounds", "std", "step", "missing", "p", "interval", "on"),
-    "per_person",
+    *("per_person", "rounded"),
 )
 """What several statistics take, or what takes more to read than its own text."""
 _PLACES = ("condition", "column", "other")
@@ -160,6 +160,8 @@ def _argument(columns: Columns, column: str, name: str, text: Any, is_numeric: b
         case "p":
             ps = _numbers(text)
             return ps if len(ps) > 1 else ps[0]
+        case "rounded":
+            return text.strip() == DECIMAL or _numbers(text)
         case _:
             return text
 

@@ -120,7 +120,7 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
         sampling=100 * sqrt(target.max_variance * float((1 / n).max())),
         laplace=100 * scale,
         several=True,
-        extra=100 * scale * log(target.points),
+        extra=100 * scale * log(target.total_times),
     )
     centres = tuple(100 * float(p) for p in target.ps)
     error_model = AroundRank(spread, centres, target.listed, choices=n.size)
@@ -132,7 +132,7 @@ def _is_safe(task: Task) -> NDArray[np.bool_]:
     smaller_side = float(min(min(p, 1 - p) for p in task.target.ps))
     weights = task.people * np.minimum(as_floats(task.levels), 1e9)
     safe: NDArray[np.bool_] = weights * smaller_side >= 2 * task.target.outputs * log(
-        task.target.points / MISS
+        task.target.total_times / MISS
     )
     return safe
 
@@ -151,7 +151,7 @@ def _answer_ranks(
         only_this_level[j] = 1 if level == PUBLIC else level
         at_points = summary.at_points(only_this_level)
         scale = None if level == PUBLIC else Fraction(2 * target.outputs * MICRO)
-        chosen = [select(at_points, p, noise, scale) for p in target.ps]
+        chosen = [select(at_points, p, noise, scale, times=target.times) for p in target.ps]
         points = [x + weight * point for x, point in zip(points, chosen, strict=True)]
     return [x / sum(weights) for x in points]
 

@@ -3,7 +3,7 @@
 Neighbors  replace: one person's value changes; the number of people and all levels stay.
 Releases   an answer r with probability ∝ exp(d(r)/2), drawn exactly, where −d(r) is the cheapest total level
            of people whose values would have to change for r to be the true answer. J quantiles have
-           exp(d(r)/2J) each.
+           exp(d(r)/2J) each; with `rounded=`, points count several times (statistics/rounding.py).
 Guarantee  person i loses at most ε_i: after changing x_i, whoever was to change still can, and person i
            besides, so d(r) moves by at most ε_i in either direction. People whose change would be free (a
            share of less than a millionth) are not read.
@@ -31,7 +31,7 @@ import numpy as np
 
 from accord.budget import MICRO, PUBLIC
 from accord.mechanisms.prediction import AroundRank, AroundValue, FixedInterval, Prediction
-from accord.mechanisms.rank import ANYWHERE
+from accord.mechanisms.rank import ANYWHERE, choice
 from accord.mechanisms.record import Calibration, Method, Refused, Task
 from accord.mechanisms.size import MISS
 from accord.statistics.spread import Spread
@@ -75,13 +75,13 @@ def _answer(summary: Summary, calibration: Calibration, target: Any, noise: Nois
     scale = 2 * target.outputs * MICRO
     if isinstance(target, Quantiles):
         all_scores = (quantile_scores(levels, points, level, people, p, target.points) for p in target.ps)
-        return [Fraction(_choose(scores, noise, scale)) for scores in all_scores]
+        return [Fraction(_choose(scores, noise, scale, target.times)) for scores in all_scores]
     if target.is_largest:  # min of the mirrored grid
         mirrored = target.points - 1 - points[::-1]
         scores = min_scores(levels, mirrored, level[::-1], people[::-1], target.points)[::-1]
     else:
         scores = min_scores(levels, points, level, people, target.points)
-    return [Fraction(_choose(scores, noise, scale))]
+    return [Fraction(_choose(scores, noise, scale, target.times))]
 
 
 def quantile_scores(levels: Any, points: Any, level: Any, people: Any, p: Fraction, size: int) -> Any:
@@ -164,9 +164,9 @@ def _people_at(summary: Summary, order: Any) -> tuple[Any, Any, Any]:
     return summary.output[entries], place[summary.level[entries]], summary.amount[entries].astype(np.int64)
 
 
-def _choose(scores: Any, noise: Noise, scale: int) -> int:
+def _choose(scores: Any, noise: Noise, scale: int, times: Any = None) -> int:
     possible = np.flatnonzero(scores > IMPOSSIBLE)
-    return int(possible[noise.choose(scores[possible], scale)])
+    return int(possible[choice(noise, scores[possible], scale, None if times is None else times[possible])])
 
 
 # ---- prediction --------------------------------------------------------------------------------------------
@@ -190,8 +190,9 @@ def _predict(task: Task, calibration: Calibration) -> Prediction:
             extra=n * _people_changed(task, 2 * log(read + 1)) / read,
         )
         return Prediction(sqrt(here**2 + target.variance * n), here, bias_bound, AroundValue(target, spread))
-    outputs, log_points = target.outputs, log(target.points)
-    rmses = [100 * _rank_rmse(task, float(p), 1 - float(p), outputs) for p in target.ps]
+    outputs, log_points = target.outputs, log(target.total_times)
+    cost = 100 * target.smooth_cost
+    rmses = [cost * _rank_rmse(task, float(p), 1 - float(p), outputs) for p in target.ps]
     if not _is_safe(task):
         worst = 100 * _people_changed(task, 2 * outputs * (log_points + 2)) / read
         farthest = [100 * float(max(p, 1 - p)) for p in target.ps]
@@ -251,7 +252,7 @@ def _is_safe(task: Task) -> bool:
     """Whether an answer with everyone on one side of it is improbable, whatever the values are."""
     target: Quantiles = task.target
     smaller_side = float(min(min(p, 1 - p) for p in target.ps)) * float(task.people.sum())
-    return _people_changed(task, 2 * target.outputs * log(target.points / MISS)) <= smaller_side
+    return _people_changed(task, 2 * target.outputs * log(target.total_times / MISS)) <= smaller_side
 
 
 def _beyond(task: Task) -> float:
@@ -260,7 +261,7 @@ def _beyond(task: Task) -> float:
     Then all points but one cost the smallest level.
     """
     level = float(as_floats(task.levels)[0])
-    outside = 0.0 if level == inf else (task.target.points - 1) * exp(-min(level, 1400.0) / 2)
+    outside = 0.0 if level == inf else (task.target.total_times - 1) * exp(-min(level, 1400.0) / 2)
     return outside / (1 + outside)
 
 

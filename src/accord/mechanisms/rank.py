@@ -31,6 +31,8 @@ Error      on the scale of ranks (1 is everyone): the weighted rank of p differs
            the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is `affine` with it, and distribution-free.
            Whatever the values are, P(score ≤ −a) ≤ K·exp(−a/2J) for K points: that bounds the error where W
            is small, when the answer may land anywhere in the bounds, and it is in every interval.
+Rounded    values: with `rounded=` points count several times, public numbers t(r), and the choice is with
+           probability ∝ t(r)·exp(score(r)/2). The proof stays, and K becomes Σt (statistics/rounding.py).
 Brackets   for an interval in values are two more choices for each quantile, with 3J for J above: brackets.py.
 Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end (with 9/10·W where a size is released): far
            enough in that, with probability 95 %, the answer is not beyond everyone. `threshold` takes the t
@@ -49,7 +51,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accord.budget import MICRO, total_of
+from accord.budget import MICRO, IntArray, total_of
 from accord.mechanisms.additive import calibrate_by, integer_weights, reads_public_only
 from accord.mechanisms.brackets import Brackets, WithBrackets, brackets
 from accord.mechanisms.prediction import AroundRank, ChernoffRank, ErrorModel, Prediction, errors
@@ -131,7 +133,8 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
     spread = replace(
         of_mean.spread,
         sampling=of_mean.spread.sampling * sqrt(float(max(p * (1 - p) for p in ps)) / target.max_variance),
-        extra=100 * max(by_size.choice_scales) * log(target.points) / weight,
+        laplace=of_mean.spread.laplace / target.smooth_cost,  # which the next line holds for
+        extra=100 * max(by_size.choice_scales) * log(target.total_times) / weight,
         ceiling=inf,
     )
     is_sparse = isinstance(target, Extremes) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
@@ -176,12 +179,13 @@ def _by_size(task: Task, calibration: RankCalibration, spent: Spending) -> BySiz
         calibration.ps,
         choice_scales=tuple(float(scale) if has_noise else 0.0 for scale in spent.choices),
         size_scale=float(spent.size) if spent.size and has_noise else 0.0,
-        points=target.points,
+        points=target.total_times,
         heaviest=heaviest,
         evenness=float(weights.min()) / heaviest if everyone_is_read else 0.0,
         typical=float(task.people @ weights**2) / float(task.people @ weights),
         extreme=isinstance(target, Extremes),
         listed=isinstance(target, Quantiles) and target.listed,
+        smooth_cost=target.smooth_cost,
     )
 
 
@@ -218,18 +222,25 @@ def _chernoff_ends(task: Task, calibration: RankCalibration, by_size: BySize, al
         people = (rates * weight + log(1 / alpha)) / (rates * lightest - np.log(means))
         return min(1.0, float(people.min()) / n)
 
-    off = max(by_size.choice_scales) * log(2 * outputs * target.points / alpha)
+    off = max(by_size.choice_scales) * log(2 * outputs * target.total_times / alpha)
     tail = alpha / (4 * outputs)
     above = [most_people(float(1 - p) * total + off, tail) for p in calibration.ps]
     below = [most_people(float(p) * total + off, tail) for p in calibration.ps]
     return [(100 * (1 - a), 100 * b) for a, b in zip(above, below, strict=True)]
 
 
-def select(weights: Any, p: Fraction, noise: Noise, scale: Fraction | None, offset: int = 0) -> int:
+def select(
+    weights: Any,
+    p: Fraction,
+    noise: Noise,
+    scale: Fraction | None,
+    offset: int = 0,
+    times: IntArray | None = None,
+) -> int:
     """A point with probability ∝ exp(score/scale), for the weights at the points.
 
     Weights, scale and offset are in millionths. Without a scale, the best point. `offset`: how much more
-    weight is to be below it than p·W.
+    weight is to be below it than p·W. `times`: how many times each point counts; None: once.
     """
     a, b = p.numerator, p.denominator
     occupied = np.flatnonzero(weights)  # all points between two of them have one score
@@ -247,7 +258,12 @@ def select(weights: Any, p: Fraction, noise: Noise, scale: Fraction | None, offs
     if scale is None:
         best = np.flatnonzero(scores == scores.max())
         return int(best[best.size // 2])
-    return noise.choose(scores, ceil(scale * b))
+    return choice(noise, scores, ceil(scale * b), times)
+
+
+def choice(noise: Noise, scores: Any, scale: int, times: IntArray | None) -> int:
+    """An index with probability ∝ exp(score/scale), each there so many times; None: once."""
+    return noise.choose(scores, scale) if times is None else noise.choose(scores, scale, times)
 
 
 def chosen(
@@ -257,6 +273,7 @@ def chosen(
     spent: Spending,
     without_noise: bool,
     beside: Brackets | None = None,
+    times: IntArray | None = None,
 ) -> list[Fraction]:
     """A point for each quantile; one below and one above each, if asked; and the noisy size if released.
 
@@ -268,7 +285,7 @@ def chosen(
         unit = 1 if without_noise else MICRO
         offsets += [tuple(-int(unit * d) for d in beside.below), tuple(int(unit * e) for e in beside.above)]
     released = [
-        Fraction(select(weights, p, noise, scale, offset))
+        Fraction(select(weights, p, noise, scale, offset, times))
         for each in offsets
         for p, scale, offset in zip(ps, scales, each, strict=True)
     ]
@@ -284,7 +301,7 @@ def _answer(summary: Summary, calibration: RankCalibration, target: Ranks, noise
     weights = summary.at_points(integer_weights(calibration.charges))
     spent = _spending(target, calibration.ps)
     without_noise = reads_public_only(calibration.charges)
-    return chosen(weights, calibration.ps, noise, spent, without_noise, calibration.brackets)
+    return chosen(weights, calibration.ps, noise, spent, without_noise, calibration.brackets, target.times)
 
 
 def _extreme(
@@ -300,7 +317,7 @@ def _extreme(
         if weighted.noise_variance == 0:
             p = Fraction(1, 2 * task.total)  # the end itself
         else:
-            fraction = scale * log(target.points / BEYOND) / _total_weight(weighted, task)
+            fraction = scale * log(target.total_times / BEYOND) / _total_weight(weighted, task)
             p = min(Fraction(1, 2), Fraction(ceil(fraction * MICRO), MICRO))
     ps = (1 - p if target.is_largest else p,)
     return replace(weighted, note=f"{weighted.note}; at the quantile {float(ps[0]):.6g}"), ps
@@ -316,7 +333,7 @@ def _best_threshold(task: Task) -> int:
     target, levels = task.target, as_floats(task.levels)
     people = np.cumsum(task.people[::-1])[::-1].astype(np.float64)
     weight = people * levels  # ∞: public people alone, without noise
-    needed = _extreme_scale(target) * log(target.points / BEYOND) / weight
+    needed = _extreme_scale(target) * log(target.total_times / BEYOND) / weight
     p = np.maximum(np.minimum(needed, 0.5), 1 / (2 * task.total))
     variance = p * (1 - p) / people + task.noise_variance / weight**2 + 2 / people**2
     errors = np.where(needed <= 0.5, np.minimum(p + np.sqrt(variance), 1.0), 1.0)

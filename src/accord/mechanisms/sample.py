@@ -154,7 +154,7 @@ def _noise_variance(task: Task, t: int, pi: FloatArray) -> float:
     if isinstance(target, Quantiles):
         choice = 0.0
         if t != PUBLIC:
-            choice = _spending(target).variance / (inner_level(t, task.relation) * kept) ** 2
+            choice = _choice_variance(target) / (inner_level(t, task.relation) * kept) ** 2
         return choice + target.variance * thinning / kept**2
     if isinstance(target, Additive):
         laplace = 0.0 if t == PUBLIC else target.kept_noise_variance / (t / MICRO) ** 2
@@ -174,7 +174,7 @@ def _calibrate_at(task: Task, t: int, label: str) -> SampleCalibration:
     note = f"{label}; keeps {kept / task.total:.1%} of the people at random"
     if isinstance(target, Quantiles) and t != PUBLIC:
         smaller_side = float(min(min(p, 1 - p) for p in target.ps))
-        needed = float(max(_cautious_spending(target).choices)) * log(target.points / MISS)
+        needed = float(max(_cautious_spending(target).choices)) * log(target.total_times / MISS)
         if inner_level(t, task.relation) * kept * smaller_side < needed:
             note += f"; {ANYWHERE}"
     variance = _noise_variance(task, t, pi)
@@ -184,6 +184,10 @@ def _calibrate_at(task: Task, t: int, label: str) -> SampleCalibration:
 def _spending(target: Quantiles) -> Spending:
     """Of those who are kept: under add-remove, at s. Their size is released where that of all is private."""
     return spending(target.ps, ADD_REMOVE, target.tells_size)
+
+
+def _choice_variance(target: Quantiles) -> float:
+    return target.smooth_cost**2 * _spending(target).variance
 
 
 def inner_level(t: int, relation: Relation) -> float:
@@ -251,7 +255,7 @@ def _predict_ranks(task: Task, calibration: SampleCalibration) -> Prediction:
     whole = max(1, ceil(kept))
     s = PUBLIC if calibration.t == PUBLIC else max(1, int(inner_level(calibration.t, task.relation) * MICRO))
     kept_task = replace(task, levels=np.array([s]), people=np.array([whole]), total=whole)
-    noise = 0.0 if s == PUBLIC else _spending(target).variance / (s / MICRO * kept) ** 2
+    noise = 0.0 if s == PUBLIC else _choice_variance(target) / (s / MICRO * kept) ** 2
     kept_calibration = RankCalibration(kept_task.levels, np.array([1 / whole]), noise, "", target.ps)
     of_choice = rank_errors(kept_task, kept_calibration, _cautious_spending(target))
     unread = (task.total - int(task.people.sum())) / task.total**2
@@ -299,10 +303,11 @@ def _answer_ranks(
     np.add.at(at_points, summary.output, kept)
     t, spent = calibration.t, _spending(target)
     if t == PUBLIC:
-        return chosen(at_points, target.ps, noise, spent, True)
+        return chosen(at_points, target.ps, noise, spent, without_noise=True)
     if int(at_points.sum()) * t >= 2**62:
         at_points = at_points.astype(object)
-    return chosen(at_points * t, target.ps, noise, spent.times(int(1 / target.relation.inner)), False)
+    spent = spent.times(int(1 / target.relation.inner))
+    return chosen(at_points * t, target.ps, noise, spent, without_noise=False, times=target.times)
 
 
 def _predict_algorithm(task: Task, calibration: SampleCalibration) -> Prediction:

@@ -3,7 +3,8 @@
 With the chosen points a mechanism releases W + Z: the weight W = Σc of those whom the answer is about, and
 Laplace noise Z (rank.py says why nobody loses more than their charge). What follows is post-processing.
 
-    p, J, K       one of the J quantiles that are asked for, among K points
+    p, J, K       one of the J quantiles that are asked for, among K points; where points count several times,
+                  before the data is seen, K is how many they are then (statistics/rounding.py)
     b, s          the scale of its choice, and that of Z; Z is a whole number of millionths
     n             how many the answer is about, which nobody is told; they have the weights c_1 … c_n
     c_min, c_max  bounds of every weight, which are public; c_min is 0 if somebody who may be among the n is
@@ -79,6 +80,7 @@ class BySize(ErrorModel):
     size_scale: float
     """s, of the noise on the weight; 0: it is exact."""
     points: int
+    """K,"""
     heaviest: float
     """c_max, the largest weight of a person;"""
     evenness: float
@@ -88,6 +90,8 @@ class BySize(ErrorModel):
     extreme: bool = False
     """Whether it is a minimum or maximum."""
     listed: bool = False
+    smooth_cost: float = 1.0
+    """How many times as far off choices may be on average because points count several times."""
 
     def interval(
         self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
@@ -134,7 +138,7 @@ class BySize(ErrorModel):
     def rmse(self, weight: float) -> float:
         """About the population, in percentile points, as predicted for people of this weight."""
         squares = self.typical / weight
-        noise = sum(2 * scale**2 for scale in self.choice_scales) / weight**2
+        noise = sum(2 * (self.smooth_cost * scale) ** 2 for scale in self.choice_scales) / weight**2
         variance = float(sum(p * (1 - p) for p in self.ps)) * squares + noise
         rmse = sqrt(1e4 * variance / len(self.ps) + 2 * (100 * squares) ** 2)
         return self.at_worst(rmse, weight)

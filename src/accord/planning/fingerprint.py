@@ -101,6 +101,8 @@ def _plain(value: Any, words: _Words) -> Iterator[bytes]:
             for field in fields(value):
                 if field.name in words.get(type(value), ()):
                     continue
+                if field.name == "rounded" and not getattr(value, field.name):
+                    continue  # as ledgers have it from before there was such a thing
                 yield field.name.encode()
                 yield from _plain(asked.get(field.name, getattr(value, field.name)), words)
         case _:

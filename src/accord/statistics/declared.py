@@ -34,6 +34,8 @@ class Declared:
     """Its groups or categories."""
     about: str = ""
     """A sentence for people."""
+    rounded: Any = None
+    """Whether people round its values, or to which steps."""
 
 
 _NOTHING = Declared()
@@ -166,7 +168,8 @@ def _of_column(
     if "bounds" not in parameters or arguments.get("bounds") is not None:
         return {}
     about_some = arguments.get("where") is not None or arguments.get("by") is not None
-    names = ("bounds", "step", *(() if about_some else ("std",)))  # some people may differ more than all do
+    # some people may differ more than all do
+    names = ("bounds", "step", "rounded", *(() if about_some else ("std",)))
     filled = {
         name: getattr(declared, name) for name in names if name in parameters and arguments.get(name) is None
     }
@@ -201,10 +204,10 @@ def _of_several(arguments: Mapping[str, Any], columns: Columns) -> dict[str, Any
 def _of_rows(filled: dict[str, Any], per_person: str, declared: Declared, label: str) -> dict[str, Any]:
     """The same, where a person's rows come to one number: what is declared is of single values.
 
-    A mean of whole numbers is none, and people differ less, or more, than rows do: a step holds for the
-    smallest and the largest row only, a standard deviation for none.
+    A mean of whole numbers is none, nor one of round numbers, and people differ less, or more, than rows do:
+    steps hold for the smallest and the largest row only, a standard deviation for none.
     """
-    holds = {"bounds", "missing"} | ({"step"} if per_person in ("min", "max") else set())
+    holds = {"bounds", "missing"} | ({"step", "rounded"} if per_person in ("min", "max") else set())
     kept = {name: value for name, value in filled.items() if name in holds}
     if per_person != "sum":
         return kept

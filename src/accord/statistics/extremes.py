@@ -7,18 +7,17 @@ that one person is one value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
-from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query, Value
-from accord.statistics.ranks import MIDPOINT_FACTOR, SIZE_PART, RankQuery, RankTarget
+from accord.statistics.ranks import MIDPOINT_FACTOR, SIZE_PART, RankQuery, RankTarget, on_rank_grid
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Extremes
 
@@ -63,7 +62,8 @@ class ExtremeTarget(RankTarget, Extremes):
 
     @property
     def noise_variance(self) -> float:
-        return 8 / float(1 - SIZE_PART) ** 2 if self.tells_size else 8.0
+        part = float(1 - SIZE_PART) if self.tells_size else 1.0
+        return 8 * (self.smooth_cost / part) ** 2
 
     @property
     def midpoint_error(self) -> float:
@@ -94,13 +94,14 @@ def min(
     at_most: int = 1,
     suppress: bool | None = None,
     per_person: str | None = None,
+    rounded: bool | Iterable[float] | None = None,
 ) -> Query[Value]:
     """The smallest value, or rather one that few people lie below. See `quantile`.
 
     >>> min("age", bounds=(0, 120), step=1).points
     121
     """
-    query = on_grid(Min, column, bounds, step, missing, per_person)
+    query = on_rank_grid(Min, column, bounds, step, missing, per_person, rounded)
     return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
@@ -118,15 +119,17 @@ def max(
     at_most: int = 1,
     suppress: bool | None = None,
     per_person: str | None = None,
+    rounded: bool | Iterable[float] | None = None,
 ) -> Query[Value]:
     """The largest value, or rather one that few people lie above. See `quantile`.
 
     >>> max("age", bounds=(0, 120), step=1).label
     'max of age'
     """
-    query = on_grid(Max, column, bounds, step, missing, per_person)
+    query = on_rank_grid(Max, column, bounds, step, missing, per_person, rounded)
     return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
-MIN = Statistic("min", min, Extremes, ("column", "bounds", "step", "missing", "per_person"))
-MAX = Statistic("max", max, Extremes, ("column", "bounds", "step", "missing", "per_person"))
+_OPTIONS = ("column", "bounds", "step", "missing", "per_person", "rounded")
+MIN = Statistic("min", min, Extremes, _OPTIONS)
+MAX = Statistic("max", max, Extremes, _OPTIONS)

@@ -12,11 +12,17 @@ from typing import Any
 
 from accord.errors import QueryError
 from accord.relation import Relation
-from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys
 from accord.statistics.query import Answer, Interval, Query, Value, exact, number_text
-from accord.statistics.ranks import MIDPOINT_FACTOR, RankQuery, RankTarget, Spending, spending
+from accord.statistics.ranks import (
+    MIDPOINT_FACTOR,
+    RankQuery,
+    RankTarget,
+    Spending,
+    on_rank_grid,
+    spending,
+)
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Quantiles
 
@@ -89,7 +95,7 @@ class QuantileTarget(RankTarget, Quantiles):
 
     @property
     def noise_variance(self) -> float:
-        return self._spending.variance
+        return self.smooth_cost**2 * self._spending.variance
 
     @property
     def max_variance(self) -> float:
@@ -147,6 +153,7 @@ def quantile(
     suppress: bool | None = None,
     per_person: str | None = None,
     interval: str | None = None,
+    rounded: bool | Iterable[float] | None = None,
 ) -> Query:
     """The value that a fraction p of the people lie below; several p share the budget and never cross.
 
@@ -161,6 +168,9 @@ def quantile(
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
         interval: "values" for an interval in values besides the one in percentiles. Two thirds of the charge
             are spent on it.
+        rounded: True if most people round their values to decimal steps (1, 5, 10, 50, … times a power of
+            ten), as incomes are; or a list of such steps. Public knowledge, like the bounds: round points are
+            then likelier, and the answer is one of them where so many values are.
 
     >>> quantile("income", [0.5, 0.9], bounds=(0, 200_000)).label
     'quantiles 0.5, 0.9 of income'
@@ -181,8 +191,17 @@ def quantile(
     if not ps or len(set(ps)) < len(ps):
         raise QueryError(f"p= has {len(ps)} entries. Give at least one, each once.")
     in_values = _asks_for_values(interval)
-    query = on_grid(
-        Quantile, column, bounds, step, missing, per_person, ps=ps, listed=listed, in_values=in_values
+    query = on_rank_grid(
+        Quantile,
+        column,
+        bounds,
+        step,
+        missing,
+        per_person,
+        rounded,
+        ps=ps,
+        listed=listed,
+        in_values=in_values,
     )
     return part_of(query, where, by, keys, membership, at_most, suppress)
 
@@ -218,6 +237,7 @@ def median(
     suppress: bool | None = None,
     per_person: str | None = None,
     interval: str | None = None,
+    rounded: bool | Iterable[float] | None = None,
 ) -> Query[Value]:
     """The value in the middle of the people: `quantile` at 0.5.
 
@@ -225,10 +245,10 @@ def median(
     'percentile points'
     """
     in_values = _asks_for_values(interval)
-    query = on_grid(Quantile, column, bounds, step, missing, per_person, in_values=in_values)
+    query = on_rank_grid(Quantile, column, bounds, step, missing, per_person, rounded, in_values=in_values)
     return part_of(query, where, by, keys, membership, at_most, suppress)
 
 
-_OPTIONS = ("column", "bounds", "step", "missing", "per_person", "interval")
+_OPTIONS = ("column", "bounds", "step", "missing", "per_person", "interval", "rounded")
 QUANTILE = Statistic("quantile", quantile, Quantiles, (*_OPTIONS, "p"))
 MEDIAN = Statistic("median", median, Quantiles, _OPTIONS, is_alias=True)

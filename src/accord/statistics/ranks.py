@@ -14,13 +14,17 @@ Error        in percentile points: an answer that 48 % of the people lie below i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
 
+from accord.budget import IntArray
+from accord.errors import QueryError
 from accord.relation import Relation
-from accord.statistics.grid import OnGrid
-from accord.statistics.query import Answer
+from accord.statistics.grid import OnGrid, on_grid
+from accord.statistics.query import Answer, number_text
+from accord.statistics.rounding import read_steps, round_step, smooth_cost, times_each
 from accord.statistics.target import Ranks
 
 SIZE_PART = Fraction(1, 10)
@@ -73,9 +77,15 @@ def spending(ps: Sequence[Fraction], relation: Relation, tells_size: bool, draws
     return Spending((2 * outputs / rate,) * len(ps), 1 / (1 - rate * mean))
 
 
+_RankQuery = TypeVar("_RankQuery", bound="RankQuery")
+
+
 @dataclass(frozen=True)
 class RankQuery(OnGrid):
     """A question about ranks."""
+
+    rounded: tuple[Fraction, ...] = ()
+    """The steps to which people round their values, as declared; empty: they may be smooth."""
 
     unit = "percentile points"
     is_counted: ClassVar[bool] = True
@@ -88,10 +98,28 @@ class RankQuery(OnGrid):
         """How many points can be answered."""
         return self.cells + 1
 
+    @cached_property
+    def times(self) -> IntArray | None:
+        """How many times each point counts; None: once (rounding.py)."""
+        return times_each(self.low, self.high, self.step, self.rounded) if self.rounded else None
+
+    def describe(self) -> dict[str, Any]:
+        rounded = {"rounded": [number_text(step) for step in self.rounded]} if self.rounded else {}
+        return {**super().describe(), **rounded}
+
     def about_bias(self, kappa: float) -> str:
         return (
             f"κ = {kappa:.3f}: if the distribution functions of any two levels differ by at most D "
             "percentile points, the answer is off by at most κ·D points beyond the interval."
+        )
+
+    @property
+    def _about_rounding(self) -> str:
+        return (
+            f"most values are rounded, to multiples of {_listed(self.rounded)}, as declared, and such points "
+            "are likelier; if values are smooth, the noise is larger by up to "
+            f"{100 * (smooth_cost(self.rounded) - 1):.0f} %, on average over where they lie: the predicted "
+            "error has that in it, and is too large where they are rounded"
         )
 
     def assumptions(self) -> list[str]:
@@ -99,10 +127,41 @@ class RankQuery(OnGrid):
         return [
             bounds,
             f"the answer is one of {self.points:,} points, in steps of {self.step_text}",
+            *([self._about_rounding] if self.rounded else []),
             missing,
             "the predicted error is for values that lie close together around the answer; "
             "the interval holds for any",
         ]
+
+
+def _listed(steps: Sequence[Fraction]) -> str:
+    *first, last = map(number_text, steps)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def on_rank_grid(
+    kind: type[_RankQuery],
+    column: str,
+    bounds: Any,
+    step: Any,
+    missing: Any,
+    per_person: str | None,
+    rounded: Any,
+    **fields: Any,
+) -> _RankQuery:
+    """As `on_grid`; with `rounded`, a grid of round points where no step is given and the bounds allow it."""
+    query = on_grid(kind, column, bounds, step, missing, per_person, **fields)
+    if rounded is None or rounded is False:
+        return query
+    if query.kind != "number":
+        raise QueryError(
+            "rounded= is about numbers, and the bounds are dates, which have no decimal steps. Leave it out; "
+            "step= may be a number of days."
+        )
+    if step is None and (size := round_step(query.low, query.high, kind.default_cells)) is not None:
+        query = on_grid(kind, column, bounds, size, missing, per_person, **fields)
+        query = replace(query, declared=query.declared - {"step"})
+    return replace(query, rounded=read_steps(rounded, query.low, query.high, query.step))
 
 
 @dataclass(frozen=True)
@@ -116,6 +175,15 @@ class RankTarget(Ranks):
     def points(self) -> int:
         points: int = self.query.points
         return points
+
+    @property
+    def times(self) -> IntArray | None:
+        times: IntArray | None = self.query.times
+        return times
+
+    @property
+    def smooth_cost(self) -> float:
+        return smooth_cost(self.query.rounded)
 
     def middle(self, people: int) -> Answer:
         return self.finish([Fraction(self.query.cells // 2)] * self.outputs, people)

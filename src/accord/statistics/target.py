@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from accord.budget import IntArray
 from accord.relation import Relation
 from accord.statistics.spread import Spread
 
@@ -387,6 +388,24 @@ class Ranks(Target):
     @abstractmethod
     def points(self) -> int:
         """How many points can be answered."""
+
+    @property
+    @abstractmethod
+    def times(self) -> IntArray | None:
+        """How many times each of them counts, before the data is seen; None: once."""
+
+    @property
+    def total_times(self) -> int:
+        """T: how many points there are, each as many times as it counts.
+
+        It bounds how far off a choice may be: P(score ≤ −a) ≤ T·exp(−a/scale) (rounding.py).
+        """
+        return self.points if self.times is None else int(self.times.sum())
+
+    @property
+    @abstractmethod
+    def smooth_cost(self) -> float:
+        """How many times as far off choices may be on average because of `times`, where values are smooth."""
 
     @property
     def tells_size(self) -> bool:

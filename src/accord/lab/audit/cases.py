@@ -129,6 +129,12 @@ _RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
     ),
     "sum below zero": lambda s, **of: accord.sum("x", (s.bounds[0], s.bounds[0] / 2), step=s.step / 2, **of),
     "median in values": lambda s, **of: accord.median("x", s.bounds, step=s.step, interval="values", **of),
+    "median of rounded values": lambda s, **of: accord.median(
+        "x", s.bounds, step=s.step, rounded=[2 * s.step], **of
+    ),
+    "max of rounded values": lambda s, **of: accord.max(
+        "x", s.bounds, step=s.step, rounded=[2 * s.step], **{"missing": "none", **of}
+    ),
     "regression on two categories": lambda s, **of: accord.regression(
         "x", ["g", "m"], bounds={"x": s.bounds}, categories={"g": [1, 2, 3], "m": [0, 1]}, **of
     ),

@@ -204,15 +204,18 @@ def _quantile(p: float, scale: Fraction) -> int:
     return round(scale * Fraction(log(2 * p) if p < 0.5 else -log(2 * (1 - p))))
 
 
-def _choices(rng: random.Random) -> list[tuple[Any, int]]:
-    """Scores and their scale.
+def _choices(rng: random.Random) -> list[tuple[Any, ...]]:
+    """Scores and their scale, and how many times each is there, if not once.
 
     One thing, ties, scores that hardly differ, at random, beyond 64 bits, or with such differences.
     """
     scale = rng.randrange(1, 10**6)
     drawn = [rng.randrange(3 * scale) for _ in range(rng.randrange(2, 9))]
     huge = 2 ** rng.randrange(64, 100)
+    times = np.array([rng.randrange(1, 2**40), *(rng.randrange(1, 9) for _ in drawn)])
     return [
+        (np.array([0, 0, 0, -1, -1]), 3, np.array([1, 7, 2, 1, 30])),
+        (np.array([min(drawn) - 20 * scale, *drawn]), scale, times),
         (np.array([rng.randrange(-9, 9)]), rng.randrange(1, 9)),
         (np.array([0, -99, -101, -250]), 100),
         (np.array([drawn[0]] * rng.randrange(2, 5)), scale),
@@ -222,14 +225,16 @@ def _choices(rng: random.Random) -> list[tuple[Any, int]]:
     ]
 
 
-def _sampled_choices(noise: NoiseCopy, scores: Any, scale: int) -> Look:
+def _sampled_choices(noise: NoiseCopy, scores: Any, scale: int, *times: Any) -> Look:
     best = max(scores.tolist())
     weights = np.array([exp(-float(Fraction(best - s, scale))) for s in scores.tolist()])
+    weights = weights * times[0] if times else weights
     choose = noise.choose
-    chosen = [choose(scores, scale) for _ in range(_CHOICES)]
+    chosen = [choose(scores, scale, *times) for _ in range(_CHOICES)]
     counts = np.bincount(chosen, minlength=len(scores)).tolist()
     wrong = _any_surprising(counts, (weights / weights.sum()).tolist())
-    return _sampled_look(f"choice of {len(scores)} at scale {float(scale):.3g}", wrong, _CHOICES)
+    often = ", some there several times" if times else ""
+    return _sampled_look(f"choice of {len(scores)} at scale {float(scale):.3g}{often}", wrong, _CHOICES)
 
 
 def _sampled_keeping(noise: NoiseCopy, rng: random.Random) -> Look:

@@ -143,15 +143,16 @@ def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
         Fraction(rng.randrange(1, 50), rng.randrange(1, 50)),
         Fraction(rng.randrange(1, 10**12)),
     ]
-    choices = [
+    choices: list[tuple[Any, ...]] = [
         ([0, -1, -3], 2),
+        ([0, 0, -3], 2, [5, 1, 9]),
         ([rng.randrange(-500, 0) for _ in range(rng.randrange(1, 9))], rng.randrange(1, 200)),
     ]
     chances = [[2**62] * 3, [rng.randrange(2**63 + 1) for _ in range(rng.randrange(1, 9))]]
     counts = [3, rng.randrange(1, 9)]
     return {
         "Laplace": [partial(_laplace, scale) for scale in scales],
-        "choice": [partial(_choice, scores, scale) for scores, scale in choices],
+        "choice": [partial(_choice, *choice) for choice in choices],
         "keeping people": [partial(_kept, c) for c in chances],
         "random words": [partial(_words, count) for count in counts],
     }
@@ -161,8 +162,9 @@ def _laplace(scale: Fraction, noise: Any) -> Any:
     return noise.laplace(scale)
 
 
-def _choice(scores: list[int], scale: int, noise: Any) -> Any:
-    return noise.choose(np.array(scores), scale)
+def _choice(scores: list[int], scale: int, *times_and_noise: Any) -> Any:
+    *times, noise = times_and_noise
+    return noise.choose(np.array(scores), scale, *map(np.array, times))
 
 
 def _kept(chances: list[int], noise: Any) -> Any:

@@ -81,23 +81,26 @@ class Added:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A choice with probability ∝ exp(score/scale)."""
+    """A choice with probability ∝ times·exp(score/scale)."""
 
     scores: Any
     scale: int
+    times: Any = None
+    """None: each once."""
 
     @property
     def shape(self) -> Any:
-        return self.scale, len(self.scores)
+        return self.scale, len(self.scores), None if self.times is None else self.times.tobytes()
 
     @property
     def inputs(self) -> Any:
-        return self.scale, self.scores.tobytes() if self.scores.dtype != object else tuple(self.scores)
+        return self.shape, self.scores.tobytes() if self.scores.dtype != object else tuple(self.scores)
 
     @cached_property
     def logs(self) -> NDArray[np.float64]:
         """Of the probabilities."""
         parts = np.asarray(self.scores - self.scores.max()).astype(np.float64) / self.scale
+        parts = parts if self.times is None else parts + np.log(self.times)
         return np.asarray(parts - np.log(np.exp(parts).sum()))
 
 
@@ -144,8 +147,8 @@ class RecordingNoise:
             raise Leak("a scale of noise is not a positive fraction")
         return _PendingDraw(self, scale)
 
-    def choose(self, scores: Any, scale: int) -> int:
-        self.record(Chosen(np.array(scores), int(scale)))
+    def choose(self, scores: Any, scale: int, times: Any = None) -> int:
+        self.record(Chosen(np.array(scores), int(scale), None if times is None else np.array(times)))
         return self.outcome.chosen(len(scores))
 
     def record(self, draw: Added | Chosen) -> None:

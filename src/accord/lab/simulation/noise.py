@@ -30,9 +30,9 @@ class Seeded:
         first, second = self.rng.geometric(stop, 2)
         return int(first) - int(second)
 
-    def choose(self, scores: Any, scale: int) -> int:
+    def choose(self, scores: Any, scale: int, times: Any = None) -> int:
         gaps = np.asarray(scores - scores.max(), dtype=np.float64)
-        weights = np.cumsum(np.exp(gaps / scale))
+        weights = np.cumsum(np.exp(gaps / scale) * (1 if times is None else times))
         return int(np.searchsorted(weights, self.rng.random() * weights[-1], side="right"))
 
     def words(self, count: int) -> Any:
