@@ -5,7 +5,8 @@ With u = 2q − Q for the cell q = 0 … Q of a value, y = u/Q lies in [−1, 1]
 Under replace     Σc·2Q·u and Σc·u², each with the noise of a mean: no more than the mean alone would cost.
                   One person moves the pair by |2Q(u − u′)| + |u² − u′²| = |u − u′|·(2Q + |u + u′|). With
                   |u − u′| + |u + u′| ≤ 2Q this is at most d(4Q − d) for d = |u − u′| ≤ 2Q, that is, 4Q²;
-                  u = Q and u′ = −Q attain it. (The mean alone, in these units: 4Q².)
+                  u = Q and u′ = −Q attain it. (The mean alone, in these units: 4Q².) Of a box, the first has
+                  the span 4Q², and the second, between 0 and Q², the span Q².
 Under add-remove  Σc·q², Σc·2q(Q − q) and Σc·(Q − q)²: one person adds Q² in all, whatever q is. They tell how
                   many there are, their mean and their variance. Private groups and `where=` have these, at
                   half the charge.
@@ -20,7 +21,7 @@ Interval          Both moments lie in intervals of their own, each but for half 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import inf, sqrt
@@ -131,6 +132,15 @@ class VarianceTarget(Additive):
         return 4 * self.query.cells**2
 
     @property
+    def box_spans(self) -> tuple[int, ...]:
+        return 4 * self.query.cells**2, self.query.cells**2
+
+    @property
+    def box_effects(self) -> tuple[float, ...]:
+        # of E[y] 2 noises, twice as much in E[y]² at worst; of E[y²] one
+        return 4 * (self.query.width / 2) ** 2, (self.query.width / 2) ** 2
+
+    @property
     def kept_sensitivity(self) -> int:
         return 3 * self.query.cells**2  # |2Q·u| + u², at u = Q
 
@@ -199,8 +209,13 @@ class VarianceTarget(Additive):
     ) -> Interval:
         mean, square = (float(moment) for moment in self._moments(released))
         sampling, inverse = self._error_parts(spread)
-        of_mean = Spread(sampling, 2 * inverse, spread.several, self._rounding)
-        of_square = Spread(0.5 * sampling, 4 * inverse, spread.several, 2 * self._rounding)
+        if spread.box is None:
+            of_mean = Spread(sampling, 2 * inverse, spread.several, self._rounding)
+            of_square = Spread(0.5 * sampling, 4 * inverse, spread.several, 2 * self._rounding)
+        else:
+            of_mean = Spread(sampling, extra=self._rounding, box=replace(spread.box, effects=(2 * inverse,)))
+            square_noise = replace(spread.box, effects=(inverse,))
+            of_square = Spread(0.5 * sampling, extra=2 * self._rounding, box=square_noise)
         half, square_half = (moment.half_width(alpha / 2, factor) for moment in (of_mean, of_square))
         return self._between((mean - half, mean + half), (square - square_half, square + square_half))
 
@@ -213,6 +228,8 @@ class VarianceTarget(Additive):
         """√Σ(w − 1/n)² and 1/W, which an error is made of."""
         scale = self.query.error_scale
         sampling = spread.sampling / (scale * sqrt(self.max_variance))
+        if spread.box is not None:
+            return sampling, spread.box.effects[0] / (scale * self.box_effects[0])
         return sampling, spread.laplace / (scale * sqrt(self.noise_variance / 2))
 
     def _between(self, mean: Ends, square: Ends) -> Ends:
@@ -227,6 +244,10 @@ class VarianceTarget(Additive):
 @dataclass(frozen=True)
 class PresentVariance(VarianceTarget):
     """Of the people who are there."""
+
+    @property
+    def box_spans(self) -> tuple[int, ...]:
+        return ()
 
     @property
     def forms(self) -> tuple[Form, ...]:

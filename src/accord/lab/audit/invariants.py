@@ -227,20 +227,44 @@ def remaining_budgets(rng: np.random.Generator) -> Iterator[WorstLoss]:
 
 
 def workload(rng: np.random.Generator) -> Iterator[WorstLoss]:
-    """A workload costs everyone what it says, for all its questions together."""
-    questions = accord.workload(
-        [
-            accord.mean("x", REAL.bounds, step=100),
-            accord.median("x", REAL.bounds, step=100),
-            accord.histogram("x", edges=REAL.edges),
-            accord.mean("x", REAL.bounds, by="g", keys=[1, 2]),
-        ]
-    )
+    """A workload costs everyone what it says, for all its questions together.
+
+    Of several kinds; and of sums, counts and means that share one noise, beside others that have their own.
+    """
+    several = [
+        accord.mean("x", REAL.bounds, step=100),
+        accord.median("x", REAL.bounds, step=100),
+        accord.histogram("x", edges=REAL.edges),
+        accord.mean("x", REAL.bounds, by="g", keys=[1, 2]),
+    ]
+    sharing = [
+        accord.mean("x", REAL.bounds, step=100),
+        accord.mean("x", REAL.bounds, missing="none"),
+        accord.count(where="m = 1"),
+        accord.sum("x", REAL.bounds, step=100, where="g = 1"),
+        accord.variance("x", REAL.bounds, step=100, missing="none"),
+        accord.histogram("x", edges=REAL.edges),
+    ]
     low, high = REAL.bounds
     for level, _, tables in _neighbors(rng, lambda row: [row, Row(low), Row(high, g=2, m=0), Row(nan, g=9)]):
-        plan = tables[0].plan(questions)
-        worst = WorstLoss(plan.parts[0], level, promised_losses(plan, _LEVELS)[level])
-        yield _compared_pairwise(worst, [_law(plan.parts, table) for table in tables])
+        for questions in (several, sharing):
+            plan = tables[0].plan(accord.workload(questions))
+            worst = WorstLoss(plan.parts[0], level, promised_losses(plan, _LEVELS)[level])
+            yield _compared_pairwise(worst, [_law_of_workload(plan, table) for table in tables])
+
+
+def _law_of_workload(plan: Plan, table: accord.Table) -> Law | Leak:
+    """Of all answers of a plan together."""
+
+    def run(noise: RecordingNoise) -> Any:
+        return [(part.answer, part.released) for part in carry_out(table.reader, plan, noise).parts]
+
+    try:
+        return law_if_all_are_kept(run)[0]
+    except Leak as leak:
+        return leak
+    except Exception as fault:
+        return failure(fault)
 
 
 def public_groups(rng: np.random.Generator) -> Iterator[WorstLoss]:
