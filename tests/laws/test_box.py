@@ -475,6 +475,27 @@ def test_intervals_of_differences_hold():
     assert np.mean(np.abs(noises) <= (high - low) / 2) == pytest.approx(0.95, abs=0.005)
 
 
+def test_intervals_that_hold_together_are_bands_of_the_box():
+    """95 % of simulated boxes have all coordinates inside; each by itself at 5 %/k would be wider."""
+    rng = np.random.default_rng(8)
+    columns = {f"x{k}": rng.integers(0, 2, 3_000).astype(float) for k in range(12)}
+    people = accord.table({**columns, "e": np.full(3_000, 0.1)}, epsilon="e")
+    asked = [accord.mean(f"x{k}", (0, 1), step=1, missing="none") for k in range(12)]
+    answer = people.release(accord.workload(asked))
+    ends = np.array(answer.intervals_together(0.95))
+    halves = (ends[:, 1] - ends[:, 0]) / 2
+    one_by_one = np.array([part.interval(1 - 0.05 / 12) for part in answer.parts])
+    assert (halves < (one_by_one[:, 1] - one_by_one[:, 0]) / 2).all()
+    spread = answer.plan.parts[0].prediction.error_model.spread
+    noises = spread.box.effects[0] * box_noise(12, 12, 20_000, rng)
+    noises += spread.sampling * rng.normal(size=noises.shape)
+    assert 0.945 <= np.mean((np.abs(noises) <= halves[:, None]).all(axis=0)) <= 0.965
+    mixed = people.release(accord.workload([asked[0], asked[1], accord.median("x2", (0, 1), step=1)]))
+    apart, together = mixed.interval(0.95), mixed.intervals_together(0.95)
+    assert all(b[0] <= a[0] and a[1] <= b[1] for a, b in zip(apart, together, strict=True))
+    assert mixed.parts[0].intervals_together(0.9) == mixed.parts[0].interval(0.9)
+
+
 # ---- what is told, and booked ------------------------------------------------------------------------------
 
 
