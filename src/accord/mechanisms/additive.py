@@ -111,8 +111,8 @@ def answer_together(
         spans += target.box_spans
         totals += [total] * len(target.box_spans)
     absent = max(0, parts[0][1].coordinates - len(spans))
-    drawn = noise.box([*spans, *spans[:1] * absent])
-    noisy = iter([Fraction(s + z, total) for s, z, total in zip(sums, drawn, totals, strict=False)])
+    drawn = noise.box([*spans, *spans[:1] * absent])[: len(spans)]
+    noisy = iter([Fraction(s + z, total) for s, z, total in zip(sums, drawn, totals, strict=True)])
     return [list(islice(noisy, len(target.box_spans))) for _, _, target in parts]
 
 
