@@ -36,6 +36,7 @@ from accord.lab.audit.release_laws import Added, law
 from accord.lab.audit.runner import largest_ratios
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import ALL
+from accord.noise import MILLION
 
 ASKED = ("mean", "sum", "count where", "histogram", "median", "max", "regression")
 ALPHA = 1e-9
@@ -210,6 +211,13 @@ class Recorder:
         self.asked.append((scale, draw.added_to))
         return draw
 
+    def box(self, spans, scale=MILLION):
+        draws = [_Draw(x) for x in self._next(lambda: self.noise.box(spans, scale))]
+        for draw in draws:
+            draw.added_to = []
+        self.asked.append(((tuple(spans), scale), [draw.added_to for draw in draws]))
+        return draws
+
     def choose(self, scores, scale):
         self.asked.append((scale, scores))
         return self._next(lambda: self.noise.choose(scores, scale))
@@ -228,7 +236,12 @@ def replayed(pair, noise):
     lost = 0.0
     for (scale, inputs), (scale_there, inputs_there) in zip(here.asked, there.asked, strict=True):
         assert scale == scale_there
-        if isinstance(inputs, list):
+        if isinstance(scale, tuple):
+            spans, of_box = scale
+            pairs = zip(inputs, inputs_there, strict=True)
+            moves = [[abs(a - b) for a, b in zip(*pair, strict=True)] for pair in pairs]
+            lost += max(-(-x // span) for xs, span in zip(moves, spans, strict=True) for x in xs) / of_box
+        elif isinstance(inputs, list):
             lost += sum(abs(a - b) for a, b in zip(inputs, inputs_there, strict=True)) / scale
         else:
             lost += float(np.abs(_logs(inputs, scale) - _logs(inputs_there, scale)).max())

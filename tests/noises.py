@@ -13,6 +13,7 @@ import accord.lab.audit.algorithm_check
 import accord.lab.audit.examples
 import accord.lab.audit.runner
 import accord.ledger.key
+from accord.noise import MILLION
 
 
 class Fixed:
@@ -26,6 +27,12 @@ class Fixed:
         assert isinstance(scale, Fraction)
         self.scales.append(scale)
         return self.draws[len(self.scales) - 1] if len(self.scales) <= len(self.draws) else 0
+
+    def box(self, spans, scale=MILLION):
+        """What it is told, a whole vector; the spans are remembered as scales are."""
+        assert isinstance(scale, Fraction) and all(isinstance(span, int) for span in spans)
+        self.scales.append(tuple(spans))
+        return self.draws[len(self.scales) - 1] if len(self.scales) <= len(self.draws) else (0,) * len(spans)
 
     def choose(self, scores, scale, times=None):
         """The best, and the first of them."""

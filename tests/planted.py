@@ -38,8 +38,10 @@ from accord.planning import Plan
 from accord.release import answer as answering
 from accord.statistics import Grid, groups
 from accord.statistics.histogram import CellsTarget
+from accord.statistics.mean import MembersMean
 from accord.statistics.ranks import spending
 
+planning_plan = import_module("accord.planning.plan")
 releasing = import_module("accord.release.release")
 """Where releases take their noise from, and are carried out."""
 PLANTED = {}
@@ -346,6 +348,48 @@ def one_draw_for_all_cells(monkeypatch):
 
 
 @bug
+def a_box_without_its_ceiling(monkeypatch):
+    """N(z) = max ⌊|z|/span⌋: a change of less than a span may count for one."""
+    changed(
+        monkeypatch, SECURE, "box", "randbelow(2 * r * span + 1) - r * span for",
+        "randbelow(2 * (r + 1) * span - 1) - (r + 1) * span + 1 for",
+    )  # fmt: skip
+
+
+@bug
+def a_sum_left_out_of_a_box(monkeypatch):
+    changed(
+        monkeypatch, additive, "answer_together", "noise.box([*spans, *spans[:1] * absent])",
+        "[*noise.box(spans[:-1]), 0]",
+    )  # fmt: skip
+
+
+@bug
+def a_radius_kept_too_often(monkeypatch):
+    """Coins whose chance would be above 1, for the first span."""
+    changed(
+        monkeypatch, SECURE, "box", ("(r + j)", "enumerate(spans, 1)"), ("max(r + j, 1)", "enumerate(spans)"),
+    )  # fmt: skip
+
+
+@bug
+def a_box_at_the_charge_of_one_question(monkeypatch):
+    changed(
+        monkeypatch,
+        planning_plan,
+        "cost_together",
+        "np.maximum.reduce(costs) for costs",
+        "costs[0] for costs",
+    )
+
+
+@bug
+def the_span_of_another_sum(monkeypatch):
+    """Of a mean of members, whose first sum one person moves by two spans."""
+    monkeypatch.setattr(MembersMean, "box_spans", property(lambda target: (target.query.cells,) * 2))
+
+
+@bug
 def drawn_again_below_zero(monkeypatch):
     changed(
         monkeypatch, additive, "noisy_sums", "[s + noise.laplace(scale) for s in sums]",
@@ -356,13 +400,13 @@ def drawn_again_below_zero(monkeypatch):
 @bug
 def large_scales_cut_to_32_bits(monkeypatch):
     changed(
-        monkeypatch, SECURE, "laplace", "u = secrets.randbelow(t)", "u = secrets.randbelow(min(t, 2**32))"
+        monkeypatch, noise, "geometric", "u = secrets.randbelow(t)", "u = secrets.randbelow(min(t, 2**32))"
     )
 
 
 @bug
 def the_tail_of_the_noise_cut_off(monkeypatch):
-    changed(monkeypatch, SECURE, "laplace", "while exp_coin(1, 1):", "while v < 8 and exp_coin(1, 1):")
+    changed(monkeypatch, noise, "geometric", "while exp_coin(1, 1):", "while v < 8 and exp_coin(1, 1):")
 
 
 @bug

@@ -22,6 +22,26 @@ For integers S and S′ that differ by at most d, and every z,
     P(S + x = z)/P(S′ + x = z) = exp((|z − S′| − |z − S|)/scale) ≤ exp(d/scale):
 that is the whole privacy argument of the additive mechanisms.
 
+`box(spans, scale)` draws a vector z of integers with probability proportional to exp(−N(z)/scale), exactly,
+for N(z) = max_k ⌈|z_k|/span_k⌉ and whole spans of at least 1: one noise for many sums (the K-norm mechanism
+of Hardt and Talwar, "On the Geometry of Differential Privacy", 2010, on integers).
+
+1. *A mixture of boxes.* The z with N(z) ≤ r are those with |z_k| ≤ r·span_k: Π_k(2·r·span_k + 1) of them.
+   exp(−N/scale) is proportional to Σ_{r ≥ N} exp(−r/scale). So z is uniform in the box of radius r, where
+   P(r) ∝ exp(−r/scale)·Π_k(2·r·span_k + 1).
+2. *The radius.* The sum of d + 1 independent geometric variables, as above, has
+   P(r) ∝ exp(−r/scale)·Π_{j=1…d}(r + j). For d spans it is kept with probability
+   Π_j (2·r·span_j + 1)/(2·span_j·(r + j)), else drawn again. Every factor is
+   (r + 1/(2·span_j))/(r + j) < 1: a coin by a uniform integer below 2·span_j·(r + j). What is kept has the
+   law of 1.
+
+For vectors S and S′ of integers with |S_k − S′_k| ≤ w·span_k for a whole number w and every k, and every z,
+    N(z − S′) ≤ N(z − S) + N(S − S′) ≤ N(z − S) + w,
+because ⌈a + b⌉ ≤ ⌈a⌉ + ⌈b⌉, and a maximum of sums is at most the sum of maxima; the normaliser holds no data.
+So no probability changes by more than exp(w/scale), and z = S attains it where a coordinate moves by
+w·span_k. Whoever moves every sum within its span loses no more than for one of them. docs/proofs/box.md has
+the law of one coordinate.
+
 `choose(scores, scale)` draws an index i with probability proportional to exp(score_i/scale), exactly (the
 exponential mechanism). With g_i = (max score − score_i)/scale ≥ 0, split g_i = m_i + f_i into a whole part
 and a rest below 1. A whole part m is drawn with probability ∝ n_m·exp(−m), n_m being the number of indices
@@ -42,17 +62,23 @@ Uniform integers come from `secrets`, that is, from the operating system. The ru
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 
+MILLION = Fraction(10**6)
+"""The scale of a box whose spans are what one person of charge 1 may move: charges are whole millionths."""
+
 
 class Noise(Protocol):
     """What a mechanism may ask of a noise. `SECURE` is the only one in this package outside the lab."""
 
     def laplace(self, scale: Fraction) -> int: ...
+
+    def box(self, spans: Sequence[int], scale: Fraction = MILLION) -> Sequence[int]: ...
 
     def choose(self, scores: Any, scale: int, times: Any = None) -> int: ...
 
@@ -72,16 +98,22 @@ class _Secure:
             raise ValueError("the scale of a Laplace noise is positive")
         t, s = scale.numerator, scale.denominator
         while True:
-            u = secrets.randbelow(t)
-            if not exp_coin(u, t):
-                continue
-            v = 0
-            while exp_coin(1, 1):
-                v += 1
-            magnitude = (u + t * v) // s
+            magnitude = geometric(t, s)
             negative = secrets.randbits(1)
             if magnitude or not negative:
                 return -magnitude if negative else magnitude
+
+    def box(self, spans: Sequence[int], scale: Fraction = MILLION) -> Sequence[int]:
+        """A vector of integers with probability ∝ exp(−max_k ⌈|z_k|/span_k⌉/scale)."""
+        if scale <= 0 or not spans or min(spans) < 1:
+            raise ValueError("a box needs a positive scale, and spans of at least 1")
+        t, s = scale.numerator, scale.denominator
+        while True:
+            r = sum(geometric(t, s) for _ in range(len(spans) + 1))
+            if all(
+                secrets.randbelow(2 * span * (r + j)) < 2 * r * span + 1 for j, span in enumerate(spans, 1)
+            ):
+                return tuple(secrets.randbelow(2 * r * span + 1) - r * span for span in spans)
 
     def choose(self, scores: Any, scale: int, times: Any = None) -> int:
         """An index with probability ∝ exp(score/scale), or ∝ times·exp(score/scale).
@@ -128,6 +160,18 @@ class _Secure:
         That is the event "a uniform number below 2⁶³ is below c".
         """
         return self.words(chances.size) < chances
+
+
+def geometric(t: int, s: int) -> int:
+    """An integer x ≥ 0 with probability ∝ exp(−x·s/t)."""
+    while True:
+        u = secrets.randbelow(t)
+        if exp_coin(u, t):
+            break
+    v = 0
+    while exp_coin(1, 1):
+        v += 1
+    return (u + t * v) // s
 
 
 def by_weight(exponents: Any, counts: Any) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import accord
-from accord.statistics.central import Moments, Polynomial, Size, Uneven, in_x, in_y, largest_variance
+from accord.statistics.central import Moments, Polynomial, Size, Uneven, in_x, in_y, largest_variance, several
 from accord.statistics.spread import Spread
 
 EVEN = Uneven(0.0, 0.0, 1e-3)
@@ -46,7 +46,7 @@ def test_the_truth_is_inside_wherever_its_own_noise_is_no_larger_than_its_bound(
         moved = Polynomial(1.0, *(true + rng.laplace(0, 0.5, 6) * weights)[1:])
 
         def scale(f, weights=weights):
-            return float(np.linalg.norm(np.abs(f) * weights))
+            return several(float(np.linalg.norm(np.abs(f) * weights)))
 
         moments = Moments(moved, scale, EVEN)
 
@@ -94,7 +94,7 @@ def test_a_larger_noise_makes_a_wider_interval_and_none_leaves_the_truth():
     true = Polynomial(*monomials(x, y).mean(axis=1))
     widths = []
     for size in (0.0, 1e-4, 1e-3, 1e-2):
-        moments = Moments(true, lambda f, size=size: size * float(np.linalg.norm(f[1:])), EVEN)
+        moments = Moments(true, lambda f, size=size: several(size * float(np.linalg.norm(f[1:]))), EVEN)
         means = moments.means(0.05)
         v = moments.variance_of(true.x, true.xx, means[0], in_x, 0.05)
         w = moments.variance_of(true.y, true.yy, means[1], in_y, 0.05)
@@ -170,7 +170,7 @@ def test_the_scale_of_a_polynomial_is_that_of_its_noise(name, kind):
         """Of each monomial, over everyone."""
         moments = target.released_moments(released, spread, plan.error_factor(released))
         one = moments.mean.one
-        return np.array([one, *(one * part for part in moments.mean[1:])]), moments.scale
+        return np.array([one, *(one * part for part in moments.mean[1:])]), lambda f: moments.noise(f).laplace
 
     at, scale = sums(released)
     rng = np.random.default_rng(4)

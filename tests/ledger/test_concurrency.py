@@ -349,8 +349,8 @@ def test_a_file_that_breaks_before_it_is_charged(damage, tmp_path):
 
 def test_the_second_question_of_a_workload_fails(registered, monkeypatch):
     ledger, here = registered
-    answers = iter([releasing.answer, failing(SourceError("gone."))])
-    monkeypatch.setattr(releasing, "answer", lambda *args: next(answers)(*args))
+    reads = iter([TableReader.summaries, failing(SourceError("gone."))])
+    monkeypatch.setattr(TableReader, "summaries", lambda *args, **named: next(reads)(*args, **named))
     with pytest.raises(SourceError, match=CHARGED):
         here.release(accord.workload([QUERY, QUERY]), "minimum", share=0.1, ledger=ledger, fresh=True)
     left_behind(ledger, "failed")  # for both, and nothing of the first is told

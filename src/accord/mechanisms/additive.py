@@ -9,7 +9,12 @@ Weights    w_i = c_i in millionths: for pure ε the charge itself, because the s
            A charge of ∞ means that only public people are read, without noise; then each of them counts 1.
 Guarantee  person i loses exactly c_i: they move the vector S by at most w_i·s in all, so that every
            probability changes by at most exp(w_i·s/(10⁶·s)) = exp(w_i/10⁶), the charge in units of ε.
+Box        Questions of one workload may share a noise: S_k + z_k for the sums of all of them, z of a box of
+           scale 10⁶ whose spans s_k are what one person can change in each sum (`box_spans`). Person i moves
+           sum k by at most w_ik·s_k ≤ w_i·s_k, w_i = max_k w_ik, so that they lose w_i/10⁶: the largest of
+           their charges, not the sum (noise.py). The weights of each question are its own.
 Error      (σ²·Σw² + v)/(Σw)² about the population, w in units of ε and v = 2s² for each output.   [Z] eq. (2)
+           Of a box of K sums, v = (K + 1)(K + 2)/3·s² for each sum.
 Deviates   from the papers: charges are whole millionths and values whole cells, so that sums are exact;
            losses only shrink.
 
@@ -20,9 +25,10 @@ of Alaggan, Gambs and Kermarrec as [J] V-A uses it. It is not normalised, hence 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -31,6 +37,7 @@ import numpy as np
 from accord.budget import MICRO, PUBLIC, IntArray, total_of
 from accord.mechanisms.prediction import AroundValue, Prediction, errors, predict
 from accord.mechanisms.record import Calibration, ChargeRule, Linear, Method, Refused, Task, frozen
+from accord.statistics.box import Share
 from accord.statistics.spread import Spread
 from accord.statistics.target import Additive, Total
 
@@ -49,6 +56,16 @@ def integer_weights(charges: IntArray) -> IntArray:
     return (charges == PUBLIC).astype(np.int64) if reads_public_only(charges) else charges
 
 
+@dataclass(frozen=True, eq=False)
+class BoxCalibration(Calibration):
+    """Of a question whose sums share one noise with those of others."""
+
+    coordinates: int
+    """How many sums share it."""
+    block: int = 0
+    """Which of the boxes of its workload it is in."""
+
+
 def calibrate_by(charge_rule: ChargeRule) -> Callable[[Task], Calibration]:
     """Charges with the weights and the noise that follow from them."""
 
@@ -59,12 +76,15 @@ def calibrate_by(charge_rule: ChargeRule) -> Callable[[Task], Calibration]:
         weights = integer_weights(charges)
         total = float(total_of(weights, task.people))
         variance = 0.0 if reads_public_only(charges) else task.noise_variance * MICRO**2 / total**2
-        return Calibration(frozen(charges), frozen(weights / total), variance, note)
+        parts = frozen(charges), frozen(weights / total), variance, note
+        return BoxCalibration(*parts, task.coordinates) if task.coordinates else Calibration(*parts)
 
     return calibrate
 
 
 def _answer(summary: Summary, calibration: Calibration, target: Additive, noise: Noise) -> list[Fraction]:
+    if isinstance(calibration, BoxCalibration):
+        return answer_together([(summary, calibration, target)], noise)[0]
     weights = integer_weights(calibration.charges)
     total = total_of(weights, summary.people)
     if reads_public_only(calibration.charges):
@@ -74,10 +94,37 @@ def _answer(summary: Summary, calibration: Calibration, target: Additive, noise:
     return [Fraction(s, total) for s in sums]
 
 
+def answer_together(
+    parts: Sequence[tuple[Summary, BoxCalibration, Additive]], noise: Noise
+) -> list[list[Fraction]]:
+    """Of several questions whose sums share one noise: what is released for each.
+
+    A question that is answered without the others has the noise that it would have had among them.
+    """
+    sums: list[int] = []
+    spans: list[int] = []
+    totals: list[int] = []
+    for summary, calibration, target in parts:
+        weights = integer_weights(calibration.charges)
+        total = total_of(weights, summary.people)
+        sums += target.sums(summary.weighted(weights), total)
+        spans += target.box_spans
+        totals += [total] * len(target.box_spans)
+    absent = max(0, parts[0][1].coordinates - len(spans))
+    drawn = noise.box([*spans, *spans[:1] * absent])[: len(spans)]
+    noisy = iter([Fraction(s + z, total) for s, z, total in zip(sums, drawn, totals, strict=True)])
+    return [list(islice(noisy, len(target.box_spans))) for _, _, target in parts]
+
+
 def _linear(calibration: Calibration, people: IntArray, target: Additive) -> Linear:
     """`_answer`, in floats."""
     weights = integer_weights(calibration.charges)
     total, scale = float(total_of(weights, people)), MICRO * target.sensitivity
+    if isinstance(calibration, BoxCalibration):
+        each = [MICRO * span / total for span in target.box_spans]
+        smallest = float(MICRO * min(target.box_spans))
+        share = Share(calibration.coordinates, tuple(each))
+        return Linear(weights / total, np.zeros(0), smallest_scale=smallest, box=share)
     scales = [] if reads_public_only(calibration.charges) else [scale / total]
     return Linear(weights / total, np.array(scales, dtype=np.float64), smallest_scale=scale)
 
@@ -94,7 +141,7 @@ def noisy_sums(summary: Summary, weights: IntArray, total: int, target: Additive
 
 def weighted_mean(charge_rule: ChargeRule) -> Method:
     """A function of charges.py, for sums."""
-    return Method(Additive, calibrate_by(charge_rule), predict, _answer, linear=_linear)
+    return Method(Additive, calibrate_by(charge_rule), predict, _answer, shares_noise=True, linear=_linear)
 
 
 # ---- stretch -----------------------------------------------------------------------------------------------

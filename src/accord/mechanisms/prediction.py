@@ -21,6 +21,7 @@ import numpy as np
 
 from accord.mechanisms.record import Calibration, Task
 from accord.statistics import Answer, Ends, Interval
+from accord.statistics.box import Share
 from accord.statistics.spread import Spread
 from accord.statistics.target import Additive, Target
 
@@ -160,11 +161,18 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
             sampling=factor * sqrt(target.max_variance * imbalance),
             from_end=factor * sqrt(target.max_variance * (imbalance + n * min(ends) ** 2)),
             ceiling=factor * sqrt(target.max_variance * float(w.max())),
-            laplace=factor * sqrt(noise / 2),
+            laplace=0.0 if task.coordinates else factor * sqrt(noise / 2),
             several=several or target.noises_each > 1,
             extra=factor * target.rounding,
+            box=_share_of_box(task, calibration, factor) if task.coordinates else None,
         ),
     )
+
+
+def _share_of_box(task: Task, calibration: Calibration, factor: float) -> Share:
+    """What the answer has of the noise that it shares with others."""
+    of_one = Share(task.coordinates, task.target.box_effects)
+    return of_one.times(factor * sqrt(calibration.noise_variance / of_one.variance))
 
 
 def bias_bound(task: Task, calibration: Calibration) -> float:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accord.mechanisms.prediction import Prediction
     from accord.noise import Noise
     from accord.people.summary import Summary
+    from accord.statistics.box import Share
 
 _C = TypeVar("_C", bound="Calibration")
 
@@ -53,6 +54,8 @@ class Task:
     """and of the noise at charge 1."""
     groups: int = 1
     """Of how many private groups of the same size this is to be one. Who is in which is not known."""
+    coordinates: int = 0
+    """Of the box whose one noise its sums share with those of other questions; 0: they have their own."""
 
     @property
     def relation(self) -> Relation:
@@ -145,6 +148,8 @@ class Linear:
     shift: Fraction = Fraction(0)
     smallest_scale: float = inf
     """Of a noise where it is drawn, in whole steps: where it is small, the discrete law shows."""
+    box: Share | None = None
+    """Instead of `scales`: the effect of one coordinate of a box on each released mean, in their order."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,8 @@ class Method:
     """Whether it answers quantiles with an interval in values."""
     needs_size: bool = False
     """Whether it needs the number of people, in all or of a level: refused where that is private."""
+    shares_noise: bool = False
+    """Whether its sums may share one noise with those of other questions (`Task.coordinates`)."""
     linear: Callable[[Any, IntArray, Any], Linear] | None = None
     """`answer` in floats, if it is linear: for a calibration, the people of each level and a target."""
 

@@ -23,6 +23,7 @@ from accord.planning.plan import Plan, midpoint_error
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload, reporting_missing, target_and_moves
+from accord.statistics.box import Share
 from accord.statistics.declared import described
 from accord.statistics.query import A
 
@@ -222,10 +223,12 @@ def plan_within(
     under: Relation,
     notes: tuple[str, ...] = (),
     among: tuple[Mechanism, ...] = ALL,
+    coordinates: int = 0,
 ) -> Plan:
     """A plan that charges nobody of a level more than is `affordable` for it, all in millionths.
 
     `among`: the mechanisms of which to choose.
+    `coordinates`: of the box whose one noise it shares with other questions; 0: it has its own.
     """
     if _has_public_groups(query):
         raise PlanError(PUBLIC_GROUPS)
@@ -233,6 +236,9 @@ def plan_within(
     if order.size == 0:
         raise PlanError(_TOO_LITTLE.format(level_text(share), level_text(int(spec.micro[-1]))))
     target = task.target
+    if coordinates:
+        shared = Share(coordinates, target.box_effects).variance
+        task = replace(task, coordinates=coordinates, noise_variance=shared)
     candidates = tuple(
         _candidate(m, task, spec, order, moves, _reason_against(m, query, under)) for m in among
     )
@@ -277,6 +283,8 @@ def _candidate(
     if against:
         return Candidate(mechanism.name, against, spec, None, None)
     method = mechanism.method(task.target)
+    if task.coordinates and not method.shares_noise:
+        return Candidate(mechanism.name, "cannot share one noise with other questions", spec, None, None)
     try:
         calibration = method.calibrate(task)
         prediction = method.predict(task, calibration)

@@ -14,9 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic
 
+import numpy as np
+
 from accord import budget
 from accord.budget import IntArray
 from accord.mechanisms import named
+from accord.mechanisms.additive import BoxCalibration
 from accord.mechanisms.prediction import Prediction
 from accord.mechanisms.record import Calibration, Method
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
@@ -272,9 +275,19 @@ class Plan(Generic[A]):
             raise AttributeError(
                 "public groups have levels of their own. Look at the plan of each: plan.plans."
             )
-        total = budget.add(*(part.cost for part in self.parts))
+        total = cost_together(self.parts)
         total.flags.writeable = False
         return total
+
+    @property
+    def boxes(self) -> tuple[tuple[Any, ...], ...]:
+        """The questions that share one noise, by their places, for each such noise; of a workload."""
+        by_block: dict[int, list[Any]] = {}
+        for key, part in self.plans.items():
+            calibration = None if part is None or part.choice is None else part.choice.calibration
+            if isinstance(calibration, BoxCalibration):
+                by_block.setdefault(calibration.block, []).append(key)
+        return tuple(tuple(keys) for keys in by_block.values())
 
     @property
     def charges(self) -> Mapping[Any, Any]:
@@ -356,6 +369,19 @@ class Plan(Generic[A]):
         if self.is_workload:
             return f"<Plan: {', '.join(f'{p.query.label} by {p.mechanism}' for p in self.parts)}>"
         return f"<Plan: {self.query.label} by {self.mechanism}, rmse {self.rmse:.6g} ({self.unit})>"
+
+
+def cost_together(parts: Sequence[Plan]) -> IntArray:
+    """What several questions cost a person of each level, in millionths.
+
+    Of those that share one noise, a person pays the largest of their charges, once; all else is added up.
+    """
+    noises: dict[Any, list[IntArray]] = {}
+    for place, part in enumerate(parts):
+        calibration = part.of_one.calibration
+        key = ("box", calibration.block) if isinstance(calibration, BoxCalibration) else place
+        noises.setdefault(key, []).append(part.cost)
+    return budget.add(*(np.maximum.reduce(costs) for costs in noises.values()))
 
 
 def midpoint_error(target: Target, people: int) -> float:

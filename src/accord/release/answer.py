@@ -11,13 +11,14 @@ import numpy as np
 
 from accord.budget import MICRO, PUBLIC
 from accord.errors import TABLE_CHANGED, QueryError, SourceError
+from accord.mechanisms.additive import BoxCalibration, answer_together
 from accord.mechanisms.sample import SampleCalibration
 from accord.noise import Noise
 from accord.people.summary import Summary
 from accord.planning import Plan, midpoint_error
 from accord.release.suppressing import is_suppressed, shown
 from accord.statistics import Algorithm, Answer, Grouped
-from accord.statistics.target import Counted
+from accord.statistics.target import Additive, Counted
 
 
 def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tuple[Answer, tuple[Any, ...]]:
@@ -33,10 +34,28 @@ def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tup
         return finished(plan, ())
     released, method = [], plan.method
     for summary in summaries or ():
-        if not (summary.people is plan.spec.people or np.array_equal(summary.people, plan.spec.people)):
-            raise SourceError(TABLE_CHANGED)
+        _refuse_changed(plan, summary)
         released.append(tuple(method.answer(summary, plan.calibration, plan.target, noise)))
     return finished(plan, released)
+
+
+def answers_together(
+    plans: Sequence[Plan], summaries: Sequence[Sequence[Summary]], noise: Noise
+) -> list[tuple[Answer, tuple[Any, ...]]]:
+    """The answers of questions that share one noise, and what was released for each."""
+    parts = []
+    for plan, (summary,) in zip(plans, summaries, strict=True):
+        _refuse_changed(plan, summary)
+        assert isinstance(plan.calibration, BoxCalibration) and isinstance(plan.target, Additive)
+        parts.append((summary, plan.calibration, plan.target))
+    drawn = answer_together(parts, noise)
+    return [finished(plan, [tuple(released)]) for plan, released in zip(plans, drawn, strict=True)]
+
+
+def _refuse_changed(plan: Plan, summary: Summary) -> None:
+    """Refuse a Summary of other people than those of the plan."""
+    if not (summary.people is plan.spec.people or np.array_equal(summary.people, plan.spec.people)):
+        raise SourceError(TABLE_CHANGED)
 
 
 def finished(

@@ -7,8 +7,9 @@ Interval  about these very people, from the joint law of the numbers (joint.py).
 Ratio     of two such: the r for which 0 is in the interval of numerator − r·denominator, at the same
           confidence (Fieller 1954). For the true ratio it is, with this probability, whatever the true
           denominator other than 0 is.
-          With ends low(r) ≤ high(r): Laplace and normal laws are symmetric and log-concave, so that half the
-          width of an interval is a norm of the coefficients (Bobkov 2010); `high` is convex in r and `low`
+          With ends low(r) ≤ high(r): Laplace and normal laws and that of a box, whose density is
+          exp(−max|z_k|) and thus log-concave too, are symmetric, so that half the width of an interval is a
+          norm of the coefficients (Bobkov 2010); `high` is convex in r and `low`
           concave. Where the denominator's own interval does not hold 0, say it is positive, high falls from
           ∞ to −∞ and crosses 0 once, and so does low: the set is an interval, whose ends are found by
           bisection. Else it is not bounded, and all that is said is (−∞, ∞).

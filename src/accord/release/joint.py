@@ -1,9 +1,11 @@
 """Joint: how far Σ k·number may be off, for released numbers and any coefficients k.
 
 Noises of different draws are independent: their joint law is that of Σ |k|·b·L, and is inverted
-(statistics/convolution.py). What unequal weights do to two answers about the same people may go together in
-any way: standard deviations Σ |k|·s are added up, which is the most that theirs can be. Ends that are certain
-are added up as well.
+(statistics/convolution.py). Numbers of one box have one noise: Σ k·effect·z over its coordinates has a law of
+its own (statistics/box.py), and different boxes are independent of each other.
+
+What unequal weights do to two answers about the same people may go together in any way: standard deviations
+Σ |k|·s are added up, which is the most that theirs can be. Ends that are certain are added up as well.
 
 Counts and sums of one release (cells of a histogram, groups) have the same weights w. To one of them a person
 adds something between two ends, 0 among them, because others add nothing; s is for a variance of at most
@@ -24,8 +26,8 @@ from functools import cached_property
 from math import inf
 
 from accord.release.numbers import Errors, Number
-from accord.statistics import Ends
-from accord.statistics.convolution import half_width, tail
+from accord.statistics import Ends, box
+from accord.statistics.box import Share
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,7 @@ class Joint:
     @cached_property
     def shares(self) -> int:
         """Into how many parts the probability of error is split."""
-        noisy = any(errors.sampling or errors.scales for _, errors in self.known)
+        noisy = any(errors.sampling or errors.scales or errors.share for _, errors in self.known)
         return max(1, len(self.numbers) - len(self.known) + noisy)
 
     def certain_ends(self, k: list[float], constant: float, alpha: float) -> Ends:
@@ -71,11 +73,19 @@ class Joint:
     def _intervals(self) -> dict[tuple[int, float], Ends]:
         return {}
 
-    def law(self, k: list[float]) -> tuple[float, tuple[float, ...]]:
-        """The standard deviation of what weights do, at most; and the scales of all noises."""
+    def law(self, k: list[float]) -> tuple[float, tuple[float, ...], tuple[Share, ...]]:
+        """The standard deviation of what weights do, at most; the scales of noises; and parts of boxes."""
         sampling = self.added_up(k, {i: errors.sampling for i, errors in self.known})
         scales = tuple(sorted(abs(k[i]) * b for i, errors in self.known for b in errors.scales if k[i]))
-        return sampling, scales
+        together: dict[Hashable, list[Share]] = {}
+        for i, errors in self.known:
+            if errors.share is not None and k[i]:
+                together.setdefault(errors.box, []).append(errors.share.times(abs(k[i])))
+        boxes = []
+        for shares in together.values():
+            effects = sorted(effect for share in shares for effect in share.effects)
+            boxes.append(Share(shares[0].coordinates, tuple(effects)))
+        return sampling, scales, tuple(sorted(boxes, key=lambda share: (share.coordinates, share.effects)))
 
     def added_up(self, k: list[float], deviations: Mapping[int, float]) -> float:
         """The standard deviation of Σ k·error, or its size, at most, for errors that may go together."""
@@ -98,13 +108,13 @@ class Joint:
     def ends(self, k: list[float], constant: float, alpha: float) -> Ends:
         """Between which the true Σ k·number + constant lies, but for a probability of alpha."""
         low, high = self.certain_ends(k, constant, alpha / self.shares)
-        half = half_width(*self.law(k), alpha / self.shares)
+        half = box.half_width(*self.law(k), alpha / self.shares)
         return low - half, high + half
 
     def is_below_zero(self, k: list[float], constant: float, alpha: float) -> bool:
         """Whether all of that interval is below 0."""
         _, high = self.certain_ends(k, constant, alpha / self.shares)
-        return high < 0 and tail(-high, *self.law(k)) < alpha / self.shares
+        return high < 0 and box.several_tail(-high, *self.law(k)) < alpha / self.shares
 
 
 def crossing(is_beyond: Callable[[float], bool], start: float) -> float:

@@ -7,6 +7,7 @@ that is linear in the released means of integers (`Additive.slopes`) is
 
 s        what unequal weights do, where levels do not go with values: `Spread.sampling`
 b_k·L_k  the Laplace noises of `Method.linear`, one for each released mean and, of `mix`, each level
+         Of questions that share one noise, their parts of a box instead: not independent (box.py)
 rounding to the grid, at most so much to either side
 ends     what `stretch` leaves out; of an answer without data, all that is possible.
          And the noise that is drawn is a whole number: the difference ⌊E⌋ − ⌊E′⌋ of two exponential ones,
@@ -31,10 +32,13 @@ from math import inf, sqrt
 from string import ascii_lowercase
 from typing import Any
 
+from accord.budget import MICRO
 from accord.errors import QueryError
+from accord.mechanisms.additive import BoxCalibration
 from accord.mechanisms.prediction import AroundValue, FixedInterval
 from accord.release.result import Release
 from accord.statistics import Ends, Grouped
+from accord.statistics.box import Share
 from accord.statistics.target import Additive, Cells, Total
 
 _SMALLEST_SCALE, _MOST_NOISES = 1_000, 100
@@ -52,6 +56,10 @@ class Errors:
     """What the truth is besides, beyond the number: between these."""
     rounding: float = 0.0
     """How far the grid can move it."""
+    share: Share | None = None
+    """What it has of a noise that others share,"""
+    box: Hashable = None
+    """and of which one: two numbers of one box are not independent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +162,14 @@ class Number:
             return None
         linear = plan.method.linear(plan.calibration, plan.spec.people, target)
         on_means = linear.scales.tolist()
+        if linear.box is not None:
+            assert isinstance(plan.calibration, BoxCalibration)
+            effects = [abs(slope) * effect for slope, effect in zip(slopes, linear.box.effects, strict=True)]
+            whole = 3 * sum(effects) / MICRO  # of a radius 2 steps, each a span; and one of the number itself
+            ends = model.shift[0] - whole, model.shift[1] + whole
+            share = Share(linear.box.coordinates, tuple(effects))
+            draw = self.release.time, plan.calibration.block, plan.share
+            return Errors(model.spread.sampling, (), ends, model.spread.extra, share, draw)
         if linear.smallest_scale < _SMALLEST_SCALE or len(slopes) * len(on_means) > _MOST_NOISES:
             return None
         scales = tuple(abs(slope) * scale for slope in slopes if slope for scale in on_means)
@@ -183,7 +199,8 @@ class Number:
         _, error = plan.errors_of(self.released) if self._is_judged else (0.0, plan.rmse_here)
         if errors is None:
             return error, 0.0
-        noise = sqrt(2 * sum(scale**2 for scale in errors.scales))
+        shared = 0.0 if errors.share is None else errors.share.variance
+        noise = sqrt(2 * sum(scale**2 for scale in errors.scales) + shared)
         others = sqrt(max(0.0, error**2 - noise**2))
         return max(others, errors.sampling), noise  # of cells, the error is that of all of them on average
 
@@ -246,8 +263,11 @@ def sentences(numbers: Sequence[Number]) -> list[str]:
             f"{others} of the {len(numbers)} numbers have no simple law and bring their own intervals; the "
             "probability of error is split over them"
         )
-    if len(known) > 1:
+    boxes = [errors.box for errors in known if errors.share is not None]
+    if len(known) > 1 and (not boxes or len({*boxes}) + len(known) - len(boxes) > 1):
         said.append("noises of different draws are independent")
+    if len(boxes) > len({*boxes}):
+        said.append("numbers that share one noise are taken together, by the law of that noise")
     weighted = [number for number in numbers if number.errors is not None and number.errors.sampling]
     if len({number.family or number for number in weighted}) > 1:
         said.append(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import date
 from itertools import pairwise
 from math import isfinite, isinf, isnan
@@ -15,7 +16,9 @@ import numpy as np
 
 import accord
 from accord.budget import IntArray, amount_text, level_text
+from accord.mechanisms.additive import BoxCalibration
 from accord.planning import Plan
+from accord.planning.plan import cost_together
 from accord.release.derived import Derived, FromAnswers, Ratio
 from accord.release.numbers import Number, named, sentences
 from accord.release.result import Release
@@ -23,11 +26,14 @@ from accord.spec import Spec
 from accord.statistics import Algorithm, Coefficients
 from accord.statistics.query import number_text
 from accord.statistics.ranks import RankQuery
+from accord.statistics.target import Additive
 
 if TYPE_CHECKING:
     from accord.ledger.history import Account
 
 SCHEMA = 1
+BOX = "box"
+"""The permanent name of a noise that several questions share. Each keeps the name of its mechanism."""
 MOST_LEVELS, _RANGES = 1_000, 100
 """Documents list so many levels one by one; more are folded into so many ranges of levels."""
 
@@ -230,7 +236,19 @@ def _together(plan: Plan) -> dict[str, Any]:
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
         "charges": charges_document(plan.spec, plan.cost),
+        **({"boxes": [_box_document(plan, keys) for keys in plan.boxes]} if plan.boxes else {}),
         "total": plan.total,
+    }
+
+
+def _box_document(plan: Plan, keys: Sequence[int]) -> dict[str, Any]:
+    """Questions that share one noise, and what a person pays for all of them, once."""
+    parts = [plan.parts[key] for key in keys]
+    return {
+        "noise": BOX,
+        "questions": list(keys),
+        "sums": sum(len(part.target.box_spans) for part in parts if isinstance(part.target, Additive)),
+        "charges": charges_document(plan.spec, cost_together(parts)),
     }
 
 
@@ -244,6 +262,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
     return {
         "query": plan.query.describe(),
         "mechanism": plan.mechanism,
+        **({"noise": BOX} if isinstance(plan.calibration, BoxCalibration) else {}),
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
         "spec": {

@@ -20,7 +20,7 @@ from accord.people.public_groups import PublicGroups
 from accord.people.spending import Charged, Group, Unbooked
 from accord.people.summary import Summary
 from accord.planning import Plan
-from accord.release.answer import answer, run_algorithm
+from accord.release.answer import answer, answers_together, run_algorithm
 from accord.release.deciding import decided, groups_of, refuse_keeping_rows, refuse_other_people, signed
 from accord.release.repeated import released_data, repeated
 from accord.release.result import Booked, Release
@@ -183,12 +183,13 @@ def carry_out(
     `read`: what one question needs, where that has been read already.
     """
     if plan.choice is None:
-        parts = {
-            key: carry_out(reader, part, noise, remaining)
-            for key, part in plan.plans.items()
-            if part is not None
-        }
-        return Release(plan, by_part=parts)
+        parts: dict[Any, Release] = {}
+        for keys in plan.boxes:
+            parts |= _carry_out_together(reader, {key: plan.plans[key] for key in keys}, noise, remaining)
+        for key, part in plan.plans.items():
+            if part is not None and key not in parts:
+                parts[key] = carry_out(reader, part, noise, remaining)
+        return Release(plan, by_part={key: parts[key] for key in plan.plans if key in parts})
     if isinstance(plan.query, Algorithm):
         assert isinstance(plan.calibration, SampleCalibration)
         rows = reader.rows(plan.query, remaining, plan.calibration.keep, noise)
@@ -196,6 +197,20 @@ def carry_out(
     summaries = read or read_summaries(reader, plan, noise, remaining)
     value, released = answer(plan, summaries, noise)
     return Release(plan, value, datetime.now(UTC), released)
+
+
+def _carry_out_together(
+    reader: Reader, plans: Mapping[Any, Plan | None], noise: Noise, remaining: Remaining | None
+) -> dict[Any, Release]:
+    """Read and add noise: of questions that share one noise, which is drawn once."""
+    boxed = {key: plan for key, plan in plans.items() if plan is not None}
+    summaries = [read_summaries(reader, plan, noise, remaining) or [] for plan in boxed.values()]
+    drawn = answers_together(list(boxed.values()), summaries, noise)
+    time = datetime.now(UTC)  # one draw has one time: numbers.py tells draws apart by it
+    return {
+        key: Release(plan, value, time, released)
+        for (key, plan), (value, released) in zip(boxed.items(), drawn, strict=True)
+    }
 
 
 def read_summaries(

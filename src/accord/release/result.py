@@ -180,6 +180,24 @@ class Release(Arithmetic, Generic[A]):
         """
         return self._of_each(confidence, Release.interval, self.interval_around)
 
+    def intervals_together(self, confidence: float = 0.95) -> Any:
+        """Intervals that hold for all answers of a workload at once, with this confidence: a list.
+
+        Of questions that share one noise they are narrower than each by itself would be. Of one question, its
+        interval. Free of charge; `interval` says what is not in it.
+
+        Raises:
+            QueryError: of public groups, whose people are others; or of an algorithm of one's own.
+        """
+        refuse_confidence(confidence)
+        if self.plan.is_grouped:
+            raise QueryError("public groups are about other people each: take interval() of each of them.")
+        if not self.plan.is_workload:
+            return self.interval(confidence)
+        from accord.release.bands import bands
+
+        return bands(self, confidence)
+
     def interval_in_values(self, confidence: float = 0.95) -> Any:
         """The same in values, for quantiles too.
 

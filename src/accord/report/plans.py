@@ -10,6 +10,7 @@ from accord import odds
 from accord.budget import PUBLIC, IntArray, level_text
 from accord.mechanisms import ALL
 from accord.planning import NO_DATA, Candidate, Plan
+from accord.planning.plan import cost_together
 from accord.report.tables import (
     MOST_GROUPS,
     MOST_ROWS,
@@ -88,9 +89,10 @@ def _workload_view(plan: Plan) -> RenderableType:
     table = text_table(
         "question", "mechanism", ">error", "unit", ">charges", title=f"Plan: {plan.workload.label} together"
     )
-    for part in plan.parts:
-        cells = (part.query.label, part.mechanism, error(part.rmse), part.unit, _charge_range(part.cost))
-        add_row(table, *cells)
+    numbers = {key: number for number, keys in enumerate(plan.boxes, 1) for key in keys}
+    for key, part in enumerate(plan.parts):
+        by = part.mechanism + (f", box {numbers[key]}" if key in numbers else "")
+        add_row(table, part.query.label, by, error(part.rmse), part.unit, _charge_range(part.cost))
     gain = 1 - plan.total / plan.equal if plan.equal else 0.0
     total = (
         f"The total error (squared, each as a fraction of the error without data) is {error(plan.total)}: "
@@ -98,7 +100,17 @@ def _workload_view(plan: Plan) -> RenderableType:
     )
     if (reported := plan.workload.report_missing) is not None:
         total = f"{float(reported):.3g} of what may be spent is for how many people have no readable value."
-    return Group(table, Text(total, "dim"), "", charges_view(plan), "", *odds_view(plan))
+    shared = [Text(text, "dim") for text in boxes_text(plan)]
+    return Group(table, Text(total, "dim"), *shared, "", charges_view(plan), "", *odds_view(plan))
+
+
+def boxes_text(plan: Plan) -> list[str]:
+    """Which questions of a workload share a noise, and what that costs: a sentence for each box."""
+    return [
+        f"Box {number}: {len(keys)} questions share one noise, and everyone pays for them once, the largest "
+        f"of their charges: {_charge_range(cost_together([plan.parts[key] for key in keys]))}."
+        for number, keys in enumerate(plan.boxes, 1)
+    ]
 
 
 def _public_groups_view(plan: Plan) -> RenderableType:

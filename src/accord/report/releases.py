@@ -16,6 +16,7 @@ from accord.report.crosstabs import crosstab_views, has_two_ways
 from accord.report.plans import (
     assumptions_view,
     bias_text,
+    boxes_text,
     charges_view,
     group_size_note,
     of_all,
@@ -97,6 +98,8 @@ def _answer_and_charges(release: Release) -> RenderableType:
                 Text("Both together:"),
                 _charges_of(release),
             ]
+        if plan.boxes:
+            others += [Text("\n".join([*boxes_text(plan), "All together:"])), _charges_of(release)]
         return Group(first, *(view for other in others for view in ("", other)))
     if plan.is_grouped:
         return _public_groups_view(release)

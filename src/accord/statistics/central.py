@@ -32,7 +32,7 @@ Members     Of a part of the people, neither the number n nor the weights are kn
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log, sqrt
 from typing import NamedTuple, TypeAlias
@@ -122,8 +122,8 @@ class Moments:
 
     mean: Polynomial
     """Of each moment; of one, what share of everyone is there."""
-    scale: Callable[[Polynomial], float]
-    """Of the noise of a polynomial's sum over everyone: that of a Laplace noise with its variance."""
+    noise: Callable[[Polynomial], Spread]
+    """Of a polynomial's sum over everyone."""
     uneven: Uneven
     """Of the weights of everyone, or of as large a part as was planned for,"""
     planned: float = 1.0
@@ -131,13 +131,13 @@ class Moments:
 
     def of_present(self, alpha: float) -> Moments | None:
         """For the people who are there, but for a probability of alpha; None: nobody can tell how many."""
-        share, scale = self.mean.one, self.scale
+        share, noise = self.mean.one, self.noise
         off = self._noise(Polynomial(one=1.0), alpha)
         if share <= off:
             return None
         # sums are divided by the share that was released, weights by the least that it can be
         uneven = self.uneven.of_fewer(self.planned / (share - off)).times(1 + off / share)
-        return Moments(self.mean, lambda f: scale(f) / share, uneven)
+        return Moments(self.mean, lambda f: noise(Polynomial(*(part / share for part in f))), uneven)
 
     def off(self, f: Polynomial, size: Size, alpha: float) -> float:
         """How far the mean of f may be off from 0, but for a probability of alpha."""
@@ -147,10 +147,11 @@ class Moments:
         return min(apart, self._with_normal(f, size.worst, alpha))
 
     def _noise(self, f: Polynomial, alpha: float) -> float:
-        return self.scale(f) * _quantile(alpha)
+        noise = self.noise(f)
+        return noise.laplace * _quantile(alpha) if noise.box is None else noise.half_width(alpha)
 
     def _with_normal(self, f: Polynomial, variance: float, alpha: float) -> float:
-        return Spread(sqrt(variance * self.uneven.centred), self.scale(f), several=True).half_width(alpha)
+        return replace(self.noise(f), sampling=sqrt(variance * self.uneven.centred)).half_width(alpha)
 
     def mean_of(self, released: float, of: OneColumn, alpha: float) -> Ends:
         """Of x or y: `of` is in_x or in_y."""
@@ -171,7 +172,7 @@ class Moments:
         mu, reach = farthest_from(mean) - 1, farthest_from(mean)
         low, high = 0.0, largest_variance(mean)
         for _ in range(TURNS):
-            f = max((of(mu**2 - v, 2 * mu, 1.0) for v in (low, high)), key=self.scale)
+            f = max((of(mu**2 - v, 2 * mu, 1.0) for v in (low, high)), key=lambda f: abs(f.one))
             off = self.off(f, Size(reach**2 * high, reach**2, 1.0), alpha)
             lowest = max(noisy - off, self._least_variance(noisy, f, reach**2, alpha))
             low, high = inside((low, high), (lowest, noisy + off_centre + off))
@@ -240,10 +241,15 @@ TURNS = 3
 """How often an interval is found from the last one, which holds it: any number of turns will do."""
 
 
+def several(scale: float) -> Spread:
+    """A sum of independent Laplace noises, with the variance of one of this scale."""
+    return Spread(laplace=scale, several=True)
+
+
 @lru_cache(maxsize=256)  # thousands of groups have the same few
 def _quantile(alpha: float) -> float:
-    """Of a sum of independent Laplace noises, for one with the variance of a Laplace noise of scale 1."""
-    return Spread(0.0, 1.0, several=True).half_width(alpha)
+    """The half width of `several(1)`."""
+    return several(1.0).half_width(alpha)
 
 
 def inside(ends: Ends, others: Ends) -> Ends:

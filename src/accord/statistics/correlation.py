@@ -30,7 +30,7 @@ from typing import ClassVar
 
 from accord.relation import Relation
 from accord.statistics.central import Moments as CentralMoments
-from accord.statistics.central import Polynomial, in_x, in_y
+from accord.statistics.central import Polynomial, in_x, in_y, several
 from accord.statistics.covariance import (
     ROUNDING,
     XY,
@@ -159,7 +159,7 @@ class CorrelationTarget(CovarianceTarget):
         assert moments is not None
         return CentralMoments(
             Polynomial(1.0, *(float(moment) for moment in moments)),
-            lambda f: 4.5 * inverse * hypot(f.x, f.y, f.xy, 2 * f.xx, 2 * f.yy),
+            lambda f: several(4.5 * inverse * hypot(f.x, f.y, f.xy, 2 * f.xx, 2 * f.yy)),
             uneven,
         )
 
@@ -211,7 +211,7 @@ class PresentCorrelation(CorrelationTarget):
         # four noises of a corner, as in covariance.py, have the variance of one of a square
         return CentralMoments(
             Polynomial(share, *(total / share for total in sums)),
-            lambda f: 4 * inverse * planned * hypot(*f),
+            lambda f: several(4 * inverse * planned * hypot(*f)),
             uneven,
             planned,
         )

@@ -34,7 +34,7 @@ from typing import Any, ClassVar, TypeVar
 from accord.errors import QueryError, did_you_mean
 from accord.relation import Relation
 from accord.statistics.central import Moments as CentralMoments
-from accord.statistics.central import Polynomial, Uneven, largest_variance
+from accord.statistics.central import Polynomial, Uneven, largest_variance, several
 from accord.statistics.encoding import Codes, Numeric, Product, Q
 from accord.statistics.grid import MISSING, NONE_MISSING
 from accord.statistics.groups import asked_by_group, part_of
@@ -223,7 +223,7 @@ class CovarianceTarget(Moments):
         uneven, inverse = self._error_parts(spread)
         x, y, xy = (float(moment) / (Q * Q) for moment in released)
         return CentralMoments(
-            Polynomial(1.0, x, y, xy), lambda f: 4 * inverse * hypot(f.x, f.y, f.xy), uneven
+            Polynomial(1.0, x, y, xy), lambda f: several(4 * inverse * hypot(f.x, f.y, f.xy)), uneven
         )
 
     def _error_parts(self, spread: Spread) -> tuple[Uneven, float]:
@@ -272,7 +272,7 @@ class PresentCovariance(CovarianceTarget):
         # Σ((one + s·x + t·y + st·xy)²) over the corners s, t = ±1
         return CentralMoments(
             Polynomial(share, *(total / share for total in sums)),
-            lambda f: 2 * inverse * planned * hypot(f.one, f.x, f.y, f.xy),
+            lambda f: several(2 * inverse * planned * hypot(f.one, f.x, f.y, f.xy)),
             uneven,
             planned,
         )

@@ -7,8 +7,9 @@ Under add-remove  the number of people is private, and the mean a ratio of two s
                   One person adds c·span in all, so that both together move by as much.
 Of members        of a private part, under replace: Σc·(2q − span) and Σc·span over the members. Somebody who
                   comes in or goes out moves each by at most c·span, somebody whose value changes the first by
-                  2c·span: both together move by two spans. Of members who are kept at random (`sample`) the
-                  sums of add-remove serve: somebody outside is as good as not kept.
+                  2c·span: both together move by two spans. Of a box, the first has the span 2·span and the
+                  second 1·span; the mean is then off by Δ·z₁ and at most Δ/2·z₂. Of members who are kept at
+                  random (`sample`) the sums of add-remove serve: somebody outside is as good as not kept.
 """
 
 from __future__ import annotations
@@ -181,6 +182,14 @@ class MembersMean(PresentMean):
     @property
     def noise_variance(self) -> float:
         return 4 * self.query.width**2  # 2Δ² + 8(μ − mid)², at worst
+
+    @property
+    def box_spans(self) -> tuple[int, ...]:
+        return 2 * self.query.cells, self.query.cells
+
+    @property
+    def box_effects(self) -> tuple[float, ...]:
+        return self.query.width, self.query.width / 2  # of the second, |μ − mid| at worst
 
     @property
     def kept_forms(self) -> tuple[Form, ...]:

@@ -1,15 +1,19 @@
-"""How far an answer may be off: a normal error and a Laplace noise together."""
+"""How far an answer may be off: a normal error and a noise together, Laplace or of a box."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 from math import erfc, exp, inf, isinf, log, pi, sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from accord.statistics.box import Share
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A normal error and a Laplace noise, in the answer's units."""
+    """A normal error and a noise, in the answer's units."""
 
     sampling: float = 0.0
     """Standard deviation, about these people, of what the weights do."""
@@ -23,6 +27,8 @@ class Spread:
     """`sampling` with weights counted from the smallest, or the largest, in the place of 1/n (central.py),"""
     ceiling: float = inf
     """and what either is at most, whoever is there: as if the sum of squares were the largest weight."""
+    box: Share | None = None
+    """Instead of the Laplace noise: what it has of a noise that other questions share (box.py)."""
 
     def half_width(self, alpha: float, factor: float = 1.0) -> float:
         """How far the answer is off at most, but for a probability of alpha.
@@ -32,6 +38,10 @@ class Spread:
         """
         sampling = min(max(factor, sqrt(factor)) * self.sampling, sqrt(factor) * self.ceiling)
         laplace = factor * self.laplace
+        if self.box is not None:
+            from accord.statistics import box
+
+            return box.half_width(sampling, (), (self.box.times(factor),), alpha) + self.extra
         half = half_width(sampling, laplace, alpha)
         if self.several:  # lies between the Laplace and the normal law of the same variance
             half = max(half, half_width(sqrt(sampling**2 + 2 * laplace**2), 0.0, alpha))

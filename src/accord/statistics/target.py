@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -190,6 +191,22 @@ class Additive(Target):
     @property
     def noises_each(self) -> int:
         return max(1, self.released // self.outputs)
+
+    @property
+    def box_spans(self) -> tuple[int, ...]:
+        """By how much one person can change each sum, where all may share one noise with other questions.
+
+        Empty: that is not proved here, or does not pay. tests/laws tries all persons.
+        """
+        return (self.sensitivity,) if len(self.forms) == 1 and self.outputs == 1 else ()
+
+    @property
+    def box_effects(self) -> tuple[float, ...]:
+        """By what each sum's noise, in units of its span, is multiplied in the answer, at worst.
+
+        At charge 1, on the scale of `variance`.
+        """
+        return (sqrt(self.noise_variance / 2),)
 
     @property
     def complementary(self) -> bool:

@@ -5,7 +5,8 @@ With u = 2q − Q for the cell q = 0 … Q of a value, y = u/Q lies in [−1, 1]
 Under replace     Σc·2Q·u and Σc·u², each with the noise of a mean: no more than the mean alone would cost.
                   One person moves the pair by |2Q(u − u′)| + |u² − u′²| = |u − u′|·(2Q + |u + u′|). With
                   |u − u′| + |u + u′| ≤ 2Q this is at most d(4Q − d) for d = |u − u′| ≤ 2Q, that is, 4Q²;
-                  u = Q and u′ = −Q attain it. (The mean alone, in these units: 4Q².)
+                  u = Q and u′ = −Q attain it. (The mean alone, in these units: 4Q².) Of a box, the first has
+                  the span 4Q², and the second, between 0 and Q², the span Q².
 Under add-remove  Σc·q², Σc·2q(Q − q) and Σc·(Q − q)²: one person adds Q² in all, whatever q is. They tell how
                   many there are, their mean and their variance. Private groups and `where=` have these, at
                   half the charge.
@@ -19,13 +20,13 @@ Interval          Of all variances those that could have given what was released
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import hypot, sqrt
 from typing import Any, ClassVar
 
 from accord.relation import Relation
-from accord.statistics.central import Moments, Polynomial, Uneven, in_x
+from accord.statistics.central import Moments, Polynomial, Uneven, in_x, several
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys
@@ -130,6 +131,15 @@ class VarianceTarget(Additive):
         return 4 * self.query.cells**2
 
     @property
+    def box_spans(self) -> tuple[int, ...]:
+        return 4 * self.query.cells**2, self.query.cells**2
+
+    @property
+    def box_effects(self) -> tuple[float, ...]:
+        # of E[y] 2 noises, twice as much in E[y]² at worst; of E[y²] one
+        return 4 * (self.query.width / 2) ** 2, (self.query.width / 2) ** 2
+
+    @property
     def kept_sensitivity(self) -> int:
         return 3 * self.query.cells**2  # |2Q·u| + u², at u = Q
 
@@ -216,21 +226,32 @@ class VarianceTarget(Additive):
     def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> Moments:
         uneven, inverse = self._error_parts(spread)
         mean, square = (float(moment) for moment in self._moments(released))
-        return Moments(
-            Polynomial(one=1.0, x=mean, xx=square), lambda f: 2 * inverse * hypot(f.x, 2 * f.xx), uneven
-        )
+
+        def noise(f: Polynomial) -> Spread:
+            if spread.box is None:
+                return several(2 * inverse * hypot(f.x, 2 * f.xx))
+            effects = tuple(inverse * abs(effect) for effect in (2 * f.x, f.xx))
+            return Spread(box=replace(spread.box, effects=effects))
+
+        return Moments(Polynomial(one=1.0, x=mean, xx=square), noise, uneven)
 
     def _error_parts(self, spread: Spread) -> tuple[Uneven, float]:
         """How unequal weights are, and 1/W, which an error is made of."""
         scale = self.query.error_scale
         unit = scale**2 * self.max_variance
         uneven = Uneven(*(part**2 / unit for part in (spread.sampling, spread.from_end, spread.ceiling)))
+        if spread.box is not None:
+            return uneven, spread.box.effects[0] / (scale * self.box_effects[0])
         return uneven, spread.laplace / (scale * sqrt(self.noise_variance / 2))
 
 
 @dataclass(frozen=True)
 class PresentVariance(VarianceTarget):
     """Of the people who are there."""
+
+    @property
+    def box_spans(self) -> tuple[int, ...]:
+        return ()
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -272,12 +293,13 @@ class PresentVariance(VarianceTarget):
         share = top + middle + bottom
         planned = factor * share
 
-        def scale(f: Polynomial) -> float:
+        def noise(f: Polynomial) -> Spread:
             """1/W is of a part that was planned for; f is so much at y = 1, between, and at y = −1."""
-            return inverse * planned * hypot(f.one + f.x + f.xx, f.one - f.xx, f.one - f.x + f.xx)
+            at_each = f.one + f.x + f.xx, f.one - f.xx, f.one - f.x + f.xx
+            return several(inverse * planned * hypot(*at_each))
 
         mean = Polynomial(one=share, x=(top - bottom) / share, xx=(top - middle + bottom) / share)
-        return Moments(mean, scale, uneven, planned)
+        return Moments(mean, noise, uneven, planned)
 
 
 @asked_by_group

@@ -48,6 +48,8 @@ _MANY_LEVELS = 80
 _LEVELS = ("0.1234569", "0.7", "2.5")
 _ENOUGH = ("700", "7000", "90000")
 """Levels at which a few people are worth asking."""
+_UNEQUAL = ("5", "700", "7000")
+"""Levels at which questions of one box are charged differently."""
 _OTHERS_KEPT = "others are kept than those whose word says so"
 
 
@@ -102,19 +104,19 @@ def _public(plan: Plan) -> Any:
     return {k: v for k, v in plan.describe().items() if k != "assumptions"}
 
 
-def _crowd(count: int = 30) -> tuple[list[Row], list[float]]:
+def _crowd(count: int = 30, of: tuple[str, ...] = _LEVELS) -> tuple[list[Row], list[float]]:
     """People and their levels."""
     rows = [row._replace(g=1 + k % 2) for k, row in enumerate(real_people(count))]
-    return rows, [float(_LEVELS[k % len(_LEVELS)]) for k in range(len(rows))]
+    return rows, [float(of[k % len(of)]) for k in range(len(rows))]
 
 
 def _neighbors(
-    rng: np.random.Generator, versions: Callable[[Row], list[Row]]
+    rng: np.random.Generator, versions: Callable[[Row], list[Row]], of: tuple[str, ...] = _LEVELS
 ) -> Iterator[tuple[str, Row, list[accord.Table]]]:
     """For each level somebody who has it, and tables in which they are one thing or another."""
-    rows, levels = _crowd()
-    for number, level in enumerate(_LEVELS):
-        k = number + len(_LEVELS) * int(rng.integers(len(rows) // len(_LEVELS)))
+    rows, levels = _crowd(of=of)
+    for number, level in enumerate(of):
+        k = number + len(of) * int(rng.integers(len(rows) // len(of)))
         people: list[Any] = [(row,) for row in rows]
         yield (
             level,
@@ -227,20 +229,47 @@ def remaining_budgets(rng: np.random.Generator) -> Iterator[WorstLoss]:
 
 
 def workload(rng: np.random.Generator) -> Iterator[WorstLoss]:
-    """A workload costs everyone what it says, for all its questions together."""
-    questions = accord.workload(
-        [
-            accord.mean("x", REAL.bounds, step=100),
-            accord.median("x", REAL.bounds, step=100),
-            accord.histogram("x", edges=REAL.edges),
-            accord.mean("x", REAL.bounds, by="g", keys=[1, 2]),
-        ]
-    )
+    """A workload costs everyone what it says, for all its questions together.
+
+    Of several kinds; and of sums, counts and means that share one noise, beside others that have their own,
+    at levels at which they are charged differently.
+    """
+    several = [
+        accord.mean("x", REAL.bounds, step=100),
+        accord.median("x", REAL.bounds, step=100),
+        accord.histogram("x", edges=REAL.edges),
+        accord.mean("x", REAL.bounds, by="g", keys=[1, 2]),
+    ]
+    sharing = [
+        accord.mean("x", REAL.bounds, step=100),
+        accord.mean("x", REAL.bounds, std=(REAL.bounds[1] - REAL.bounds[0]) / 1000, missing="none"),
+        accord.count(where="m = 1"),
+        accord.sum("x", REAL.bounds, step=100, where="g = 1"),
+        accord.variance("x", REAL.bounds, step=100, missing="none"),
+        accord.histogram("x", edges=REAL.edges),
+    ]
     low, high = REAL.bounds
-    for level, _, tables in _neighbors(rng, lambda row: [row, Row(low), Row(high, g=2, m=0), Row(nan, g=9)]):
-        plan = tables[0].plan(questions)
-        worst = WorstLoss(plan.parts[0], level, promised_losses(plan, _LEVELS)[level])
-        yield _compared_pairwise(worst, [_law(plan.parts, table) for table in tables])
+    for questions, levels in ((several, _LEVELS), (sharing, _UNEQUAL)):
+        for level, _, tables in _neighbors(
+            rng, lambda row: [row, Row(low), Row(high, g=2, m=0), Row(nan, g=9)], levels
+        ):
+            plan = tables[0].plan(accord.workload(questions))
+            worst = WorstLoss(plan.parts[0], level, promised_losses(plan, levels)[level])
+            yield _compared_pairwise(worst, [_law_of_workload(plan, table) for table in tables])
+
+
+def _law_of_workload(plan: Plan, table: accord.Table) -> Law | Leak:
+    """Of all answers of a plan together."""
+
+    def run(noise: RecordingNoise) -> Any:
+        return [(part.answer, part.released) for part in carry_out(table.reader, plan, noise).parts]
+
+    try:
+        return law_if_all_are_kept(run)[0]
+    except Leak as leak:
+        return leak
+    except Exception as fault:
+        return failure(fault)
 
 
 def public_groups(rng: np.random.Generator) -> Iterator[WorstLoss]:

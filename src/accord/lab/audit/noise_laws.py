@@ -7,7 +7,7 @@ ones, at places that are evenly spread. On one long random sequence elsewhere: o
 probability p happens a share f of the times with n·KL(f‖p) > x in at most 2·exp(−x) of all sequences
 (Chernoff, Hoeffding), and x is such that the audit of a sound noise finds something once in 10⁹ times, over
 all events together. The coin that shows heads with probability exp(−a/b) is looked at by itself first, and
-then taken as one decision.
+then taken as one decision; and so is the geometric variable of which the radius of a box is made.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
-from math import exp, inf, log
+from math import comb, exp, inf, log, prod
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,10 @@ import numpy as np
 from accord.lab.audit.findings import Look
 from accord.lab.audit.noise_decisions import NEGLIGIBLE, RecordedSource, law_of
 from accord.lab.audit.noise_source import NoiseCopy, noise_on, or_failure
+from accord.noise import MILLION
+from accord.statistics import box
 
-_DRAWS, _CHOICES = 3_000, 1_500
+_DRAWS, _CHOICES, _BOXES = 3_000, 1_500, 600
 EVENTS = 10_000
 """More than there are events on random sequences in one audit."""
 _SURPRISE = log(2 * EVENTS / 1e-9)
@@ -36,6 +38,7 @@ _LIKELY = 1e-5
 """Places that are less likely are not compared."""
 _COINS = ((0, 1), (1, 1), (1, 2), (5, 7), (1, 1000))
 _CERTAIN = 2**63
+_LARGEST_RADIUS = 6
 
 
 def examine(rng: np.random.Generator) -> Iterator[Look]:
@@ -57,6 +60,12 @@ def _looks(rng: random.Random, noise: NoiseCopy) -> Iterator[tuple[str, Callable
         yield "Laplace", partial(_sampled_laplace, noise, scale)
     for scale in _large_scales(rng):
         yield "Laplace", partial(_remainders, noise, scale, rng.randrange(2, 17))
+    for t, s in ((1, 1), (2, 1), (rng.randrange(2, 9), 2)) if noise.own_geometric() else ():
+        yield "box", partial(_geometric, t, s)
+    for spans in _small_boxes(rng):
+        yield "box", partial(_law_of_box, spans)
+    for spans, scale in _boxes(rng):
+        yield "box", partial(_sampled_box, noise, spans, scale)
     for choice in _choices(rng):
         yield "choice", partial(_sampled_choices, noise, *choice)
     yield "keeping people", partial(_sampled_keeping, noise, rng)
@@ -151,6 +160,66 @@ def _probability(x: int, scale: Fraction) -> float:
     return (1 - q) / (1 + q) * exp(-float(abs(x) / scale))
 
 
+def _geometric(t: int, s: int) -> Look:
+    """The whole law of the geometric variables of which a box's radius is made."""
+    law, rest = law_of(lambda source: _own(noise_on(source))(t, s))
+    q = exp(-s / t)
+    off = max(abs(p - (1 - q) * q**x) for x, p in law.items())
+    is_right = off <= rest + 100 * NEGLIGIBLE
+    return _look(f"geometric of {t}/{s}", s / t, s / t if is_right else inf, f"{1 - rest:.7%} of all draws")
+
+
+def _own(noise: NoiseCopy) -> Callable[[int, int], int]:
+    own = noise.own_geometric()
+    assert own is not None
+    return own
+
+
+def _small_boxes(rng: random.Random) -> list[tuple[int, ...]]:
+    """Of one span, of several, of different ones."""
+    return [(rng.randrange(1, 5),), (1, rng.randrange(2, 5)), (rng.randrange(1, 3), 1, 2)]
+
+
+def _law_of_box(spans: tuple[int, ...]) -> Look:
+    """Which radii are kept, and what is drawn for each: all radii up to one, and all of what comes of them.
+
+    A radius r is the sum of d + 1 geometric variables with probability ∝ C(r + d, d)·exp(−r/scale). It must
+    be kept in proportion to Π(2·r·span + 1)/C(r + d, d), and every z with |z_k| ≤ r·span_k be as likely.
+    """
+    d, problem, odds = len(spans), "", []
+    for radius in range(_LARGEST_RADIUS):
+        law, rest = law_of(partial(_kept_of_radius, spans, radius))
+        rejected, size = law.pop((), 0.0), prod(2 * radius * span + 1 for span in spans)
+        inside = all(abs(x) <= radius * span for z in law for x, span in zip(z, spans, strict=True))
+        even = max(law.values(), default=0.0) - min(law.values(), default=0.0) <= NEGLIGIBLE
+        if rest > NEGLIGIBLE or len(law) != size or not inside or not even:
+            problem = f"of radius {radius}, not all are as likely"
+        odds.append((1 - rejected) * comb(radius + d, d) / size)
+    if max(odds) - min(odds) > 100 * NEGLIGIBLE:
+        problem = problem or "some radii are kept too often"
+    evidence = f"all radii up to {_LARGEST_RADIUS - 1}{'; ' if problem else ''}{problem}"
+    return _look(f"box of spans {spans}", 1.0, inf if problem else 1.0, evidence)
+
+
+def _kept_of_radius(spans: tuple[int, ...], radius: int, source: Any) -> tuple[int, ...]:
+    """What is drawn if the geometric variables come to this radius; empty, if others would be drawn."""
+    drawn = [radius] + [0] * len(spans)
+
+    def decided(t: int, s: int) -> int:
+        if not drawn:
+            raise _DrawnAgain
+        return drawn.pop()
+
+    try:
+        return tuple(NoiseCopy(source, geometric=decided).box(spans))
+    except _DrawnAgain:
+        return ()
+
+
+class _DrawnAgain(Exception):  # noqa: N818  a radius that was not kept
+    pass
+
+
 # ---- one long sequence -------------------------------------------------------------------------------------
 
 
@@ -202,6 +271,37 @@ def _at_most(k: int, scale: Fraction) -> float:
 def _quantile(p: float, scale: Fraction) -> int:
     """About where P(x ≤ k) = p; any integer near it does as well."""
     return round(scale * Fraction(log(2 * p) if p < 0.5 else -log(2 * (1 - p))))
+
+
+def _boxes(rng: random.Random) -> list[tuple[tuple[int, ...], Fraction]]:
+    """As releases have them: millionths, of one, a few and many spans, equal and different."""
+    return [
+        ((2 * rng.randrange(50, 10**6) + 1,), MILLION),
+        ((1, rng.randrange(2, 10**6), 2**42), MILLION),
+        (tuple(rng.randrange(1, 2**20) for _ in range(rng.randrange(4, 12))), MILLION),
+    ]
+
+
+def _sampled_box(noise: NoiseCopy, spans: tuple[int, ...], scale: Fraction) -> Look:
+    """Each coordinate, the largest of all, and whether signs go together."""
+    d, draw = len(spans), noise.box
+    drawn = [draw(spans, scale) for _ in range(_BOXES)]
+    relative = np.array(
+        [[float(x / (span * scale)) for x, span in zip(z, spans, strict=True)] for z in drawn]
+    )
+    ends = [(d + 1) * at for at in (0.05, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0)]
+    tails = [1.0, *(box.tail(h, d) for h in ends), 0.0]
+    beyond = [1.0, *(box.upper_gamma(d, h) for h in ends), 0.0]
+    wrong = False
+    for sizes, falling in (
+        *((np.abs(column), tails) for column in relative.T[:4]),
+        (np.abs(relative).max(axis=1), beyond),
+    ):
+        counts = np.histogram(sizes, [0.0, *ends, inf])[0].tolist()
+        wrong |= _any_surprising(counts, (-np.diff(falling)).tolist())
+    positive = int(((relative[:, 0] > 0) == (relative[:, -1] > 0)).sum())
+    wrong |= d > 1 and surprising(positive, _BOXES, 0.5)
+    return _sampled_look(f"box of {d} spans, drawn", wrong, _BOXES)
 
 
 def _choices(rng: random.Random) -> list[tuple[Any, ...]]:

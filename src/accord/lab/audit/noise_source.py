@@ -40,7 +40,7 @@ from accord.lab.audit.noise_decisions import (
 
 _RELEASING = import_module("accord.release.release")
 """Where releases take their noise from."""
-_COIN = "exp_coin"
+_COIN, _GEOMETRIC = "exp_coin", "geometric"
 _CALLS = 50
 _TRIPLES, _LONG = 40, 2_000
 """Sequences of three draws, and the length of a long one."""
@@ -63,11 +63,17 @@ def secure() -> Any:
 class NoiseCopy:
     """A noise whose code asks another source in the place of `secrets`.
 
-    And `coin` in the place of its coin, if it has one.
+    And `coin` in the place of its coin, `geometric` in that of its geometric variable, if it has one.
     """
 
-    def __init__(self, source: Any, coin: Callable[[int, int], bool] | None = None) -> None:
-        self._noise, self._source, self._coin = secure(), source, coin
+    def __init__(
+        self,
+        source: Any,
+        coin: Callable[[int, int], bool] | None = None,
+        geometric: Callable[[int, int], int] | None = None,
+    ) -> None:
+        self._noise, self._source = secure(), source
+        self._instead = {_COIN: coin, _GEOMETRIC: geometric}
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._noise, name)
@@ -82,14 +88,22 @@ class NoiseCopy:
         for name, value in function.__globals__.items():
             if isinstance(value, FunctionType) and value.__module__ == function.__module__:
                 names[name] = _with_globals(value, names)
-        if self._coin is not None and _COIN in names:
-            names[_COIN] = self._coin
+        names |= {name: new for name, new in self._instead.items() if new is not None and name in names}
         return names
 
     def own_coin(self) -> Callable[[int, int], bool] | None:
         """The coin of its code, asking the same source; None if it has none."""
+        coin: Callable[[int, int], bool] | None = self._own(_COIN)
+        return coin
+
+    def own_geometric(self) -> Callable[[int, int], int] | None:
+        """The geometric variable of its code; None if it has none."""
+        geometric: Callable[[int, int], int] | None = self._own(_GEOMETRIC)
+        return geometric
+
+    def _own(self, name: str) -> Any:
         function = getattr(self._noise.laplace, "__func__", None)
-        return self.globals_for(function).get(_COIN) if isinstance(function, FunctionType) else None
+        return self.globals_for(function).get(name) if isinstance(function, FunctionType) else None
 
 
 def noise_on(source: DecidedSource) -> NoiseCopy:
@@ -148,10 +162,12 @@ def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
         ([0, 0, -3], 2, [5, 1, 9]),
         ([rng.randrange(-500, 0) for _ in range(rng.randrange(1, 9))], rng.randrange(1, 200)),
     ]
+    boxes = [(1, 1000), tuple(rng.randrange(1, 10**9) for _ in range(rng.randrange(1, 5)))]
     chances = [[2**62] * 3, [rng.randrange(2**63 + 1) for _ in range(rng.randrange(1, 9))]]
     counts = [3, rng.randrange(1, 9)]
     return {
         "Laplace": [partial(_laplace, scale) for scale in scales],
+        "box": [partial(_box, spans) for spans in boxes],
         "choice": [partial(_choice, *choice) for choice in choices],
         "keeping people": [partial(_kept, c) for c in chances],
         "random words": [partial(_words, count) for count in counts],
@@ -160,6 +176,10 @@ def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
 
 def _laplace(scale: Fraction, noise: Any) -> Any:
     return noise.laplace(scale)
+
+
+def _box(spans: tuple[int, ...], noise: Any) -> Any:
+    return tuple(noise.box(spans))
 
 
 def _choice(scores: list[int], scale: int, *times_and_noise: Any) -> Any:
@@ -180,7 +200,7 @@ def _words(count: int, noise: Any) -> Any:
 
 def problem_with_secrets() -> str:
     """Of what the noise calls `secrets`; none, if it is Python's own and that is as Python made it."""
-    for name in ("laplace", "choose", "keep", "words"):
+    for name in ("laplace", "box", "choose", "keep", "words"):
         function = getattr(getattr(secure(), name), "__func__", None)
         if getattr(function, "__globals__", {}).get("secrets", secrets) is not secrets:
             return "what it calls secrets is another module"

@@ -10,7 +10,7 @@ import json
 import logging
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -269,6 +269,10 @@ def _file_names(source: Any) -> Any:
 def _stand_ins(noise: ProgramNoise) -> Iterator[None]:
     """The noise and the clock of releases, and of a ledger; and which source is which."""
 
+    def for_plans(plans: Sequence[Plan], *rest: Any) -> Any:
+        """They share one noise, which is none of `sample`: any of them tells that."""
+        return for_plan(lambda _, *others: together(plans, *others))(plans[0], *rest)
+
     def for_plan(call: Callable[..., Any]) -> Callable[..., Any]:
         def called(plan: Plan, *rest: Any) -> Any:
             noise.plan = plan
@@ -282,11 +286,13 @@ def _stand_ins(noise: ProgramNoise) -> Iterator[None]:
     _Clock.ticks = 0
     numbers = count()
     release = vars(_RELEASING)
+    together = release["answers_together"]
     stand_ins: dict[Any, dict[str, Any]] = {
         _RELEASING: {
             "SECURE": noise,
             "datetime": _Clock,
             "answer": for_plan(release["answer"]),
+            "answers_together": for_plans,
             "run_algorithm": for_plan(release["run_algorithm"]),
         },
         _LOOKING: {"datetime": _Clock},

@@ -40,6 +40,8 @@ _RARE_QUESTIONS = (
     "accord.regression('x', ['c', 'b', 'g'], bounds={'x': (0, 100)}, "
     "categories={'c': ['a', 'b', 'c'], 'b': [True, False], 'g': [1, 2, 9]})",
     "accord.histogram('c', categories=['b', 'a', 'c'], at_most=2)",
+    "accord.workload([accord.mean('x', (0, 100), step=1), accord.sum('x', (-20, 100), step=1, where='b'), "
+    "accord.mean('x', (0, 100), missing='none'), accord.count(where='m >= 2'), accord.proportion('x > 10')])",
     "accord.mean('x', (0, 100), step=1, by='g', keys=[2, 1], at_most=2, per_person='sum')",
     "accord.median('x', (0, 100), step=1, by='c', keys=['c', 'a', 'b'], at_most=3)",
     "accord.histogram('x', edges=[0, 10, 50, 100], per_person='max', where='m > 1')",

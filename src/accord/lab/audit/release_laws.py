@@ -13,18 +13,24 @@ A Law is a mixture, over who is kept, of independent draws. Two of them compare 
     B·exp(−z/s) between neighboring integers that noise was added to. Their ratio is monotone there (it is a
     Möbius function of exp(2z/s)) and constant beyond the last of them. So its extremes are where noise was
     added to an integer of either, in every coordinate.
+
+    One box of scale s on vectors a and b has |log ratio| at most N(a − b)/s, N(z) = max_k ⌈|z_k|/span_k⌉, by
+    the triangle inequality of N, and at z = a it has that. Of mixtures it is compared only where it is added
+    to the same integers whoever is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from accord.noise import MILLION
 
 SURE = 2**63
 _MOST_DRAWS = 100_000
@@ -79,6 +85,32 @@ class Added:
         return self.value, self.scale
 
 
+@dataclass
+class Boxed:
+    """One noise on several integers, each of which is noted when its part of the noise is added to it."""
+
+    spans: tuple[int, ...]
+    scale: Fraction
+    values: list[int | None]
+
+    @property
+    def shape(self) -> Any:
+        return self.spans, self.scale, tuple(value is None for value in self.values)
+
+    @property
+    def inputs(self) -> Any:
+        return self.spans, self.scale, tuple(self.values)
+
+    def loss(self, there: Boxed) -> Fraction:
+        """The largest |log ratio| over all outputs."""
+        moves = (
+            -(-abs(a - b) // span)
+            for a, b, span in zip(self.values, there.values, self.spans, strict=True)
+            if a is not None and b is not None
+        )
+        return max(moves, default=0) / self.scale
+
+
 @dataclass(frozen=True)
 class Chosen:
     """A choice with probability ∝ times·exp(score/scale)."""
@@ -104,13 +136,16 @@ class Chosen:
         return np.asarray(parts - np.log(np.exp(parts).sum()))
 
 
+Draw: TypeAlias = Added | Boxed | Chosen
+
+
 class _PendingDraw:
     """A draw that happens when it is added to something."""
 
     __array_ufunc__ = None
 
-    def __init__(self, noise: RecordingNoise, scale: Fraction) -> None:
-        self.noise, self.scale, self.used = noise, scale, False
+    def __init__(self, add: Callable[[int], int]) -> None:
+        self.add, self.used = add, False
 
     def __radd__(self, value: Any) -> int:
         if int(value) != value:
@@ -118,8 +153,7 @@ class _PendingDraw:
         if self.used:
             raise Leak("one draw is added to two numbers, whose difference has no noise")
         self.used = True
-        self.noise.record(Added(int(value), self.scale))
-        return self.noise.outcome.added(len(self.noise.draws))
+        return self.add(int(value))
 
     __add__ = __radd__
 
@@ -138,20 +172,41 @@ class RecordingNoise:
         `row_chances`: of every row, in 2⁻⁶³; without them, every row is kept.
         """
         self.outcome, self.kept, self.row_chances = outcome, kept, row_chances
-        self.draws: list[Added | Chosen] = []
+        self.draws: list[Draw] = []
         self.coins: list[tuple[int, bool]] = []
         """Of everyone who was asked about: their chance, and whether they are kept."""
 
     def laplace(self, scale: Fraction) -> Any:
         if not isinstance(scale, Fraction) or scale <= 0:
             raise Leak("a scale of noise is not a positive fraction")
-        return _PendingDraw(self, scale)
+
+        def add(value: int) -> int:
+            self.record(Added(value, scale))
+            return self.outcome.added(len(self.draws))
+
+        return _PendingDraw(add)
+
+    def box(self, spans: Sequence[int], scale: Fraction = MILLION) -> Sequence[Any]:
+        if not isinstance(scale, Fraction) or scale <= 0 or any(int(s) != s or s < 1 for s in spans):
+            raise Leak("the spans of a box are not whole numbers, or its scale is not a positive fraction")
+        draw = Boxed(tuple(spans), scale, [None] * len(spans))
+        self.record(draw)
+        first = len(self.draws)
+
+        def coordinate(k: int) -> _PendingDraw:
+            def add(value: int) -> int:
+                draw.values[k] = value
+                return self.outcome.added(first + k)
+
+            return _PendingDraw(add)
+
+        return [coordinate(k) for k in range(len(spans))]
 
     def choose(self, scores: Any, scale: int, times: Any = None) -> int:
         self.record(Chosen(np.array(scores), int(scale), None if times is None else np.array(times)))
         return self.outcome.chosen(len(scores))
 
-    def record(self, draw: Added | Chosen) -> None:
+    def record(self, draw: Draw) -> None:
         self.draws.append(draw)
         if len(self.draws) > _MOST_DRAWS:
             raise Adaptive("it draws without end")
@@ -196,7 +251,7 @@ class Law:
     """A mixture of independent draws, and the answers for given outcomes."""
 
     weights: tuple[float, ...]
-    branches: tuple[tuple[Added | Chosen, ...], ...]
+    branches: tuple[tuple[Draw, ...], ...]
     """The draws, for each possibility of who is kept."""
     answers: tuple[str, ...]
 
@@ -263,7 +318,9 @@ def _loss_of_draws(here: Sequence[Any], there: Sequence[Any]) -> Fraction | floa
     total: Fraction | float = Fraction(0)
     up = down = 0.0
     for draw, draw_there in zip(here, there, strict=True):
-        if isinstance(draw, Added):
+        if isinstance(draw, Boxed):
+            total += draw.loss(draw_there)
+        elif isinstance(draw, Added):
             if draw.value != draw_there.value:
                 total += abs(draw.value - draw_there.value) / draw.scale
         else:
@@ -273,15 +330,35 @@ def _loss_of_draws(here: Sequence[Any], there: Sequence[Any]) -> Fraction | floa
 
 
 def _loss_of_mixtures(here: Law, there: Law) -> float:
+    boxes, boxes_there = _boxes(here), _boxes(there)
+    lost = sum((a.loss(b) for a, b in zip(boxes, boxes_there, strict=True)), Fraction(0))
+    return float(lost) + _loss_without_boxes(_without_boxes(here), _without_boxes(there))
+
+
+def _boxes(law: Law) -> list[Boxed]:
+    """The noises that several integers share: the same whoever is kept."""
+    each = [[draw for draw in draws if isinstance(draw, Boxed)] for draws in law.branches]
+    if any([box.inputs for box in boxes] != [box.inputs for box in each[0]] for boxes in each):
+        raise Leak("who is kept moves integers that share one noise, of which nothing can be said")
+    return each[0]
+
+
+def _without_boxes(law: Law) -> Law:
+    others = (tuple(draw for draw in draws if not isinstance(draw, Boxed)) for draws in law.branches)
+    return replace(law, branches=tuple(others))
+
+
+def _loss_without_boxes(here: Law, there: Law) -> float:
     branches = (*here.branches, *there.branches)
     places = [  # along each coordinate, the integers with noise of either law; none of a choice
         sorted({draw.value for draws in branches if isinstance(draw := draws[k], Added)})
         for k in range(len(branches[0]))
     ]
 
-    def along(draw: Added | Chosen, integers: list[int]) -> NDArray[np.float64]:
+    def along(draw: Draw, integers: list[int]) -> NDArray[np.float64]:
         if isinstance(draw, Added):
             return np.array([-abs(z - draw.value) / draw.scale for z in integers], dtype=np.float64)
+        assert isinstance(draw, Chosen)
         return draw.logs
 
     def logs(law: Law) -> NDArray[np.float64]:

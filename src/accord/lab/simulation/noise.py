@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from accord.noise import MILLION
+
 _CONTINUOUS = 2**20
 """From this scale on, steps of 1 do not show."""
+_LARGEST = 2**62
+"""Beyond it, integers are drawn as floats."""
 
 
 class Seeded:
@@ -29,6 +34,20 @@ class Seeded:
         stop = -np.expm1(-1 / size)
         first, second = self.rng.geometric(stop, 2)
         return int(first) - int(second)
+
+    def box(self, spans: Sequence[int], scale: Fraction = MILLION) -> Sequence[int]:
+        stop, places = -np.expm1(-1 / float(scale)), np.arange(1, len(spans) + 1)
+        halves = 0.5 / np.array([float(span) for span in spans])
+        while True:
+            r = int((self.rng.geometric(stop, len(spans) + 1) - 1).sum())
+            if self.rng.random() < np.prod((r + halves) / (r + places)):
+                return [self._within(r * span) for span in spans]
+
+    def _within(self, end: int) -> int:
+        """A uniform integer from −end to end."""
+        if end < _LARGEST:
+            return int(self.rng.integers(-end, end, endpoint=True))
+        return round(float(end) * self.rng.uniform(-1.0, 1.0))
 
     def choose(self, scores: Any, scale: int, times: Any = None) -> int:
         gaps = np.asarray(scores - scores.max(), dtype=np.float64)

@@ -18,6 +18,7 @@ from accord.people.summary import Summary
 from accord.planning import Plan
 from accord.release.answer import answer
 from accord.statistics import Grid, Indicator, OneOf
+from accord.statistics.box import Share
 from accord.statistics.target import Additive, Cells
 from accord.theory import FloatArray
 
@@ -35,6 +36,8 @@ class Twin:
     """Of one person of each level."""
     scales: FloatArray
     """Of independent Laplace noises."""
+    box: Share | None = None
+    """Instead of them: what it has of a noise that other questions share."""
 
     def answers(self, people: IntArray, cells: IntArray, rng: np.random.Generator) -> FloatArray:
         """Of many runs, from everyone's cells in the order of their levels, and the people of each level."""
@@ -43,6 +46,9 @@ class Twin:
 
     def noise(self, runs: int, rng: np.random.Generator, at_once: int = 64) -> FloatArray:
         """Σ noise of each run. A seed gives other numbers if another number of them is drawn `at_once`."""
+        if self.box is not None:
+            (noise,) = self.box.effects[0] * box_noise(self.box.coordinates, 1, runs, rng)
+            return np.asarray(noise, dtype=np.float64)
         sums = np.zeros(runs)
         for first in range(0, self.scales.size, at_once):
             scales = self.scales[first : first + at_once]
@@ -74,7 +80,13 @@ def twin(plan: Plan) -> Twin | None:
     if beyond < high + (high - low) / 2:  # it is moved to the nearer end of what is possible
         return None
     offset = low + slope * form.constant * float(plan.spec.people @ linear.weights)
-    return Twin(offset, slope, form.first * linear.weights, linear.scales)
+    return Twin(offset, slope, form.first * linear.weights, linear.scales, linear.box)
+
+
+def box_noise(coordinates: int, drawn: int, runs: int, rng: np.random.Generator) -> FloatArray:
+    """So many coordinates of a box, for many runs at once, in units of 10⁶ spans: R·U of each."""
+    radii = rng.gamma(coordinates + 1, size=runs)
+    return np.asarray(radii * rng.uniform(-1, 1, (drawn, runs)), dtype=np.float64)
 
 
 def summarise(plan: Plan, cells: IntArray, members: NDArray[np.bool_] | None = None) -> Summary:
