@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from accord.noise import Noise
     from accord.people.identity import Remaining
 
+_VERY_FEW_LEVELS = 8
+"""So many are found faster by their place than they are hashed."""
 _MANY_CELLS = 1_000
 _EVERYONE: Group = None
 _LOG = logging.getLogger("accord")
@@ -194,7 +196,7 @@ class TableReader(Reader):
         if is_several:
             self.spec()  # which says of how many people a level cannot be read
             part = aggregation.part_and_first(people.part)
-        if isinstance(part, ShortPart) and self._raw_levels[1].size <= FEW_LEVELS:
+        if isinstance(part, ShortPart) and self._raw_levels[1].size <= _VERY_FEW_LEVELS:
             levels = known_levels(levels, *self._raw_levels)
         read = self.aggregates(query.encoding, people.source, levels, by_cell, part)
         if is_several:
