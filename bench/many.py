@@ -24,11 +24,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import duckdb
 import numpy as np
+from run import fastest
 
 import accord
 from accord.engines.spark import java_home
@@ -95,21 +96,30 @@ def long_list(keys: int = 100_000, count: int = 40_000) -> None:
     data = people(count, names)
     con = duckdb.connect()
     con.register("people", data)
-    timed(
-        "GROUP BY key (DuckDB)", lambda: con.execute("SELECT w, count(*) FROM people GROUP BY w").fetchall()
-    )
     with TemporaryDirectory() as folder:
         Path(folder, "keys.txt").write_text("\n".join(names))
         print(f"-- {keys:,} private groups, {count:,} people")
-        start = perf_counter()
+        start, start_processor = perf_counter(), process_time()
         query = timed("the keys in a file", lambda: accord.count(by="w", keys=f"{folder}/keys.txt"))
         table = accord.table(data, epsilon="e")
         plan = timed("plan", lambda: table.plan(query))
-        timed("read", lambda: table.reader.summaries(plan.as_read))
-        release = timed("release, which reads as well", lambda: table.release(plan))
+        release = timed("release", lambda: table.release(plan))
         timed("text", lambda: str(release))
         timed("receipt", lambda: json.dumps(release.receipt()))
-        print(f"{'in all, read twice (aim 5, read once)':<44}{perf_counter() - start:>9.2f} s")
+        took, processor = perf_counter() - start, process_time() - start_processor
+        print(f"{'in all (aim 5)':<44}{took:>9.2f} s{processor:>9.2f} s of processors")
+        grouped = "SELECT w, count(*) FROM people GROUP BY w"
+        times = fastest(
+            {
+                "GROUP BY key (DuckDB)": lambda: con.execute(grouped).fetchall(),
+                "its reading (aim 3)": lambda: table.reader.summaries(plan.as_read),
+            },
+            7,
+        )
+    floor, _ = times.values()
+    for name, t in times.items():
+        ratios = f"× {t.waited / floor.waited:.1f}, of processors × {t.processor / floor.processor:.1f}"
+        print(f"{name:<44}{t.waited:>9.3f} s{t.processor:>9.3f} s of processors  {ratios}")
 
 
 def on_spark(count: int) -> None:

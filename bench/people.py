@@ -68,10 +68,12 @@ def main() -> None:
         "mean over people": ("GROUP BY person (DuckDB)", 1.3),
         "mean by region, private": ("GROUP BY region (DuckDB)", 1.5),
     }
-    print(f"{options.rows:,} rows, {options.people:,} people{'seconds':>14}{'× floor':>10}{'aim':>8}")
+    print(f"{options.rows:,} rows, {options.people:,} people")
+    print(f"{'':<30}{'seconds':>14}{'× floor':>10}{'processor':>12}{'× floor':>10}{'aim':>8}")
     for name, t in times.items():
         base, aim = floor.get(name, (name, ""))
-        print(f"{name:<30}{t:>14.2f}{t / times[base]:>10.2f}{aim:>8}")
+        waited, processor = t.waited / times[base].waited, t.processor / times[base].processor
+        print(f"{name:<30}{t.waited:>14.2f}{waited:>10.2f}{t.processor:>12.2f}{processor:>10.2f}{aim:>8}")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

@@ -29,10 +29,9 @@ from accord.lab.simulation.noise import Seeded
 from accord.ledger import charging
 from accord.mechanisms import additive, pe, rank, sample
 from accord.mechanisms.record import Calibration
-from accord.people import aggregation
+from accord.people import aggregation, keeping
 from accord.people.levels import Levels
 from accord.people.public_groups import PublicGroups
-from accord.people.reader import TableReader
 from accord.people.table import Table
 from accord.planning import Plan
 from accord.release import answer as answering
@@ -287,7 +286,7 @@ def laxest_level_of_a_persons_rows(monkeypatch):
 @bug
 def chances_of_another_level(monkeypatch):
     good = "chances[np.searchsorted(spec.micro, micro[has_chance])]"
-    changed(monkeypatch, TableReader, "_kept", good, "chances.max()")
+    changed(monkeypatch, keeping, "kept_rows", good, "chances.max()")
 
 
 @bug

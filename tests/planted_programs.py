@@ -47,8 +47,8 @@ def who_lacks_a_value_is_public(monkeypatch):
     """Of public groups, in which only those are counted who have one."""
     good = keys.with_part
 
-    def bad(dialect, source, part, columns):
-        source, place = good(dialect, source, part, columns)
+    def bad(dialect, source, part, columns, *lent):
+        source, place = good(dialect, source, part, columns, *lent)
         if part.public:
             place = f"CASE WHEN {dialect.finite_number('x', columns['x'])} IS NOT NULL THEN {place} END"
         return source, place

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from accord.engines.csv_options import CSV, date_pattern
 from accord.engines.dialect import BLANKS, Dialect, StandardLiterals
@@ -170,3 +171,30 @@ class DuckDBDialect(StandardLiterals, Dialect):
     def position(self, x: str, values: Sequence[str]) -> str:
         """Faster than one comparison after the other."""
         return f"list_position([{', '.join(values)}], {x}) - 1"
+
+    def enumerated(self, column: str, kind: Kind, keys: Sequence[Any]) -> str | None:
+        """An ENUM of texts: cast once for each entry of a file's dictionary, and grouped without hashing.
+
+        A whole number has one text. Of those from 2⁵³ on, several are one double, as which they are compared.
+        """
+        if kind in ("text", "untyped") and set(map(type, keys)) == {str}:
+            x, texts = self.letters(column), list(keys)
+        elif "INT" in self.types[column] and kind == "number" and all(map(_is_small_number, keys)):
+            x, texts = f"CAST({self.column(column)} AS VARCHAR)", [_numeral(key) for key in keys]
+        else:
+            return None
+        if len(set(texts)) < len(texts):
+            return None
+        return f"TRY_CAST({x} AS ENUM ({', '.join(map(self.text, texts))}))"
+
+    def enumerated_place(self, x: str) -> str:
+        return f"CAST(enum_code({x}) AS INTEGER)"
+
+
+def _is_small_number(key: Any) -> bool:
+    return isinstance(key, int | float) and not isinstance(key, bool) and abs(key) < 2**53
+
+
+def _numeral(key: float) -> str:
+    """A number as DuckDB writes it in a column of whole numbers; a fraction is in none."""
+    return str(int(key)) if key == int(key) else repr(key)

@@ -11,32 +11,47 @@ Each of them may be told apart by parts as well (keys.py), and reads rows or peo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from accord.engines import where_sql
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns
-from accord.engines.sql_names import ONLY_PART, ROW_LEVEL
+from accord.engines.sql_names import ONLY_PART, ROW_LEVEL, SHORT_PLACE
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf, Q
 
 _PRODUCTS_OF_64_BITS = 2**31
 """Cells up to here have squares that fit into 64 bits."""
 
 
-def levels(source: str, level: str, part: str = ONLY_PART) -> str:
+class ShortPart(NamedTuple):
+    """A part that is told by short columns: engines group by these faster than by a number made of them."""
+
+    columns: tuple[str, ...]
+    """Of a row, as SQL."""
+    number: str
+    """The part, as SQL, where the columns have the names of SHORT_PLACE."""
+
+
+def levels(source: str, level: str, part: str | ShortPart = ONLY_PART) -> str:
     """People for each raw level and part. No value is read."""
     return _by_level(source, level, part)
 
 
 def by_level(
-    dialect: Dialect, source: str, level: str, cell: str, missing: int | None, part: str = ONLY_PART
+    dialect: Dialect,
+    source: str,
+    level: str,
+    cell: str,
+    missing: int | None,
+    part: str | ShortPart = ONLY_PART,
 ) -> str:
     """People, how many of them have a cell, and the sum of these, `total`, for each raw level and part.
 
     A NULL cell counts as `missing`: NaN can come through, see `Dialect.is_finite`. None: as no cell.
     """
-    sums = [_members(missing), _total(dialect, missing)]
+    sums = {"members": _members(missing), "total": _total(dialect, missing)}
     return _by_level(source, level, part, [f"{cell} AS cell"], sums)
 
 
@@ -47,7 +62,7 @@ def by_level_with_squares(
     cell: str,
     missing: int | None,
     cells: int,
-    part: str = ONLY_PART,
+    part: str | ShortPart = ONLY_PART,
 ) -> str:
     """`by_level` with the sum of the squared cells as well, `squares`, for cells up to `cells`."""
     if cells <= _PRODUCTS_OF_64_BITS:
@@ -55,17 +70,17 @@ def by_level_with_squares(
     else:
         cell_of_38_digits = dialect.as_wide("cell")
         squared = f"SUM({dialect.as_wide(f'{cell_of_38_digits} * {cell_of_38_digits}')})"
-    squares = f"{_with_missing(squared, None if missing is None else dialect.wide(missing**2))} AS squares"
-    sums = [_members(missing), _total(dialect, missing), squares]
+    squares = _with_missing(squared, None if missing is None else dialect.wide(missing**2))
+    sums = {"members": _members(missing), "total": _total(dialect, missing), "squares": squares}
     return _by_level(source, level, part, [f"{cell} AS cell"], sums)
 
 
 def _members(missing: int | None) -> str:
-    return f"{'COUNT(*)' if missing is not None else 'COUNT(cell)'} AS members"
+    return "COUNT(*)" if missing is not None else "COUNT(cell)"
 
 
 def _total(dialect: Dialect, missing: int | None) -> str:
-    return f"{_with_missing(dialect.sum('cell'), None if missing is None else str(missing))} AS total"
+    return _with_missing(dialect.sum("cell"), None if missing is None else str(missing))
 
 
 def _with_missing(summed: str, missing: str | None) -> str:
@@ -73,7 +88,7 @@ def _with_missing(summed: str, missing: str | None) -> str:
     return f"COALESCE({summed}, 0){counted}"
 
 
-def by_level_and_cell(source: str, level: str, cell: str, part: str = ONLY_PART) -> str:
+def by_level_and_cell(source: str, level: str, cell: str, part: str | ShortPart = ONLY_PART) -> str:
     """People for each raw level, part and cell."""
     return _by_level(source, level, part, [f"{cell} AS cell"], keys=["cell"])
 
@@ -81,16 +96,24 @@ def by_level_and_cell(source: str, level: str, cell: str, part: str = ONLY_PART)
 def _by_level(
     source: str,
     level: str,
-    part: str,
+    part: str | ShortPart,
     values: Sequence[str] = (),
-    sums: Sequence[str] = (),
+    sums: Mapping[str, str] = MappingProxyType({}),
     keys: Sequence[str] = (),
 ) -> str:
     """People and `sums` of the `values` of rows, for each raw level and part, and for each of the `keys`."""
-    by = ", ".join(("level", *(() if part == ONLY_PART else ("part",)), *keys))
-    row = ", ".join((f"{level} AS level", f"{part} AS part", *values))
-    outputs = ", ".join((by, "COUNT(*) AS people", *sums))
-    return f"SELECT {outputs} FROM (SELECT {row} FROM {source}) AS coded GROUP BY {by}"
+    if isinstance(part, ShortPart):
+        told_by = {SHORT_PLACE.format(k): column for k, column in enumerate(part.columns)}
+    else:
+        told_by = {} if part == ONLY_PART else {"part": part}
+    by = ", ".join(("level", *told_by, *keys))
+    row = ", ".join((f"{level} AS level", *(f"{x} AS {name}" for name, x in told_by.items()), *values))
+    outputs = ", ".join((by, "COUNT(*) AS people", *(f"{x} AS {name}" for name, x in sums.items())))
+    grouped = f"SELECT {outputs} FROM (SELECT {row} FROM {source}) AS coded GROUP BY {by}"
+    if not isinstance(part, ShortPart):
+        return grouped
+    outputs = ", ".join(("level", f"{part.number} AS part", *keys, "people", *sums))
+    return f"SELECT {outputs} FROM ({grouped}) AS grouped"
 
 
 def by_code(
@@ -130,12 +153,12 @@ def products(
         source, level, part = f"(SELECT {coded} FROM {source}) AS points", "level", _outer(part)
         has_all = " AND ".join(f"{name} IS NOT NULL" for name in named)
         values, members = [f"CASE WHEN {has_all} THEN {name} END AS {name}" for name in named], "COUNT(y)"
-    sums = []
+    sums = {"members": members}
     for k, product in enumerate(encoding.products):
         factors = ["y" if j < 0 else f"x{j}" for j in product.columns]
         factor = f"{Q} * " if len(factors) == 1 else ""
-        sums.append(f"CAST(COALESCE({factor}{dialect.sum(' * '.join(factors))}, 0) AS BIGINT) AS m{k}")
-    return _by_level(source, level, part, values, [f"{members} AS members", *sums])
+        sums[f"m{k}"] = f"CAST(COALESCE({factor}{dialect.sum(' * '.join(factors))}, 0) AS BIGINT)"
+    return _by_level(source, level, part, values, sums)
 
 
 def _outer(part: str) -> str:

@@ -9,6 +9,7 @@ can mean two things:
     register       e_user, e_level, e_fault, e_moment, e_latest        a consent register's entries
                    e_key                                               whose a row is, as the register has it
     keys           p_entry, p_key, p_place…, p_text…                   which of many keys a row has
+                   q_place…                                            which of a few, as an engine groups it
     per_person     g_user, g_level, g_group, g_part, g_sum…, g_count…  one row a person
                    g_rows, g_member, g_place…                          or one for each of their categories
     categories     h_level, h_often…, h_several…, h_rank…              which of these a person is in
@@ -29,6 +30,8 @@ SOME_LEVEL, OFTEN, SEVERAL, RANK, FIRST = "h_level", "h_often{}", "h_several{}",
 ENTRY, KEY, PLACE, KEY_TEXT = "p_entry", "p_key", "p_place", "p_text{}"
 JOINED_CATEGORY, JOINED_KEY = "p_category{}", "p_place{}"
 """The place of the k-th column's category, or key, where it was joined."""
+SHORT_PLACE = "q_place{}"
+"""The key of the k-th column, in a type of the engine's own."""
 PERSON, REMAINING = "r_person", "r_remaining"
 KEPT_LEVEL, KEPT_CHANCE = "k_level", "k_chance"
 LENT_PERSON, LENT_REMAINING = "lent_person", "lent_remaining"

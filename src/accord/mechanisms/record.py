@@ -195,7 +195,7 @@ class Mechanism:
     """Under which it is proved."""
     methods: tuple[Method, ...]
 
-    @property
+    @cached_property
     def statistics(self) -> tuple[str, ...]:
         """The names of what it answers."""
         families: list[tuple[str, type[Any]]] = [("algorithm", AlgorithmTarget)]

@@ -13,10 +13,11 @@ import numpy as np
 
 from accord.budget import IntArray
 from accord.engines import Engine, per_person, shapes
+from accord.engines.shapes import ShortPart
 from accord.engines.sql_names import FIRST
 from accord.errors import TABLE_CHANGED, SourceError
 from accord.people.levels import LevelReader
-from accord.people.summary import Summary
+from accord.people.summary import Summaries, Summary
 from accord.spec import Spec
 from accord.statistics.encoding import Codes, Encoding, Grid, Indicator, OneOf
 
@@ -110,7 +111,7 @@ class Aggregation:
     """Whether these rows are aggregates themselves, of all rows of each person."""
     source: str
     levels: LevelReader
-    part: str
+    part: str | ShortPart
     """Of a row, as SQL."""
 
     def sums(self) -> Aggregates:
@@ -120,8 +121,9 @@ class Aggregation:
         asked = self.engine.dialect, self.source, self.levels.expression, self._cell, missing
         if self.encoding == Indicator(None):  # everyone adds 1: their number is all there is
             columns = self.engine.fetch(shapes.levels(self.source, self.levels.expression, self.part))
-            sums = [columns["people"].tolist()] * 2
-        elif grid and grid.powers == 2:
+            people = columns["people"].astype(np.int64)
+            return self._without_cells(columns, np.column_stack((people, people)), columns["level"])
+        if grid and grid.powers == 2:
             sql = shapes.by_level_with_squares(*asked, grid.cells, self.part)
             columns = self.engine.fetch(sql, wide=("total", "squares"))
             sums = [columns["members"].tolist(), columns["total"], columns["squares"]]
@@ -140,6 +142,7 @@ class Aggregation:
             codes = per_person.codes(dialect, encoding)
         else:
             codes = shapes.codes(dialect, encoding, self.engine.columns)
+        assert isinstance(self.part, str)
         columns = self.engine.fetch(shapes.products(dialect, self.source, level, encoding, codes, self.part))
         sums = [columns[f"m{k}"] for k in range(len(encoding.products))]
         return self._without_cells(columns, np.column_stack([*sums, columns["members"]]).astype(np.int64))
@@ -204,7 +207,7 @@ def _with_cells(columns: Mapping[str, Any], micro: IntArray, cell: IntArray, cel
 
 def summaries(
     encoding: Encoding, read: Aggregates, spec: Spec, by_cell: bool, parts: int, others_are_dropped: bool
-) -> list[Summary]:
+) -> Summaries:
     """The Summary of each part, from what was read of people of this Spec.
 
     `others_are_dropped`: how many are there is private; so is whether somebody is there who should not be.
@@ -213,27 +216,15 @@ def summaries(
         raise SourceError(TABLE_CHANGED)
     micro, people, cells, part, amounts = read.merged()[:5]
     is_read = (cells >= 0) & (np.isin(micro, spec.micro) if others_are_dropped else micro > 0)
-    by_part = entries_of_parts(np.where(is_read, part, -1), parts)
-    level = np.searchsorted(spec.micro, micro)
-    none = level[:0]
+    kept = np.flatnonzero(is_read & (part >= 0))
+    part, level = part[kept], np.searchsorted(spec.micro, micro[kept])
     if is_counted(encoding, by_cell):
-        outputs = cells_of(encoding)
-        nobody = Summary(spec.people, outputs, none, none, people[:0])  # most of very many groups are empty
-        each = (_counts(spec, outputs, level[k], cells[k], people[k]) if k.size else nobody for k in by_part)
-    else:
-        nobody = _sums(spec, none, amounts[:0])
-        each = (_sums(spec, level[k], amounts[k]) if k.size else nobody for k in by_part)
-    return list(each)
-
-
-def _counts(spec: Spec, cells: int, level: IntArray, cell: IntArray, people: IntArray) -> Summary:
+        outputs, output, amount = cells_of(encoding), cells[kept], people[kept]
+    else:  # a row of sums for each entry
+        outputs = amounts.shape[1]
+        output, amount = np.repeat(np.arange(outputs), kept.size), amounts[kept].T.reshape(-1)
+        part, level = np.tile(part, outputs), np.tile(level, outputs)
     # an engine gives its groups in any order, and each may have its own noise
-    order = np.lexsort((cell, level))
-    return Summary(spec.people, cells, level[order], cell[order], people[order])
-
-
-def _sums(spec: Spec, level: IntArray, sums: Any) -> Summary:
-    """From a row of sums for each entry."""
-    outputs = sums.shape[1]
-    output = np.repeat(np.arange(outputs), level.size)
-    return Summary(spec.people, outputs, np.tile(level, outputs), output, sums.T.reshape(-1))
+    order = np.lexsort((output, level, part))
+    starts = np.searchsorted(part[order], np.arange(parts + 1)).tolist()
+    return Summaries(Summary(spec.people, outputs, level[order], output[order], amount[order]), starts)

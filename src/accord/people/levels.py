@@ -20,7 +20,7 @@ from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, to_float, to_micro
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns
 from accord.engines.sql_names import ENTRY_FAULT, ENTRY_LEVEL, LEVEL, ROW_LEVEL
-from accord.errors import SpecError, did_you_mean
+from accord.errors import TABLE_CHANGED, SourceError, SpecError, did_you_mean
 from accord.spec import read_tiers
 
 _LONG = 200
@@ -158,6 +158,36 @@ class Levels:
                     "A level is a number ≥ 0 (0: opted out), or inf (public). "
                     "Correct them, or leave these people out."
                 )
+
+
+@dataclass(frozen=True)
+class KnownLevels:
+    """Stands in for `Levels` where all that there are are known, and few: each is read as its place."""
+
+    rows: Levels
+    raw: list[Any]
+    """As they stand in the table; none is NULL."""
+    micro: IntArray
+
+    @property
+    def expression(self) -> str:
+        dialect = self.rows.dialect
+        literals = [dialect.text(x) if isinstance(x, str) else dialect.double(x) for x in self.raw]
+        return f"CAST({dialect.position(self.rows.expression, literals)} AS TINYINT)"
+
+    @property
+    def is_read(self) -> str:
+        return self.rows.is_read
+
+    @property
+    def is_public(self) -> str:
+        return self.rows.is_public
+
+    def decode(self, raw: Any, people: IntArray) -> IntArray:
+        if np.ma.getmaskarray(raw).any():  # a level that was not there before
+            raise SourceError(TABLE_CHANGED)
+        micro: IntArray = self.micro[raw.astype(np.int64)]
+        return micro
 
 
 @dataclass(frozen=True)
@@ -307,7 +337,14 @@ class RemainingLevels:
 
 RowLevels: TypeAlias = Levels | RegisteredLevels
 """How the level of a row is read."""
-LevelReader: TypeAlias = RowLevels | Strictest | RemainingLevels
+LevelReader: TypeAlias = RowLevels | KnownLevels | Strictest | RemainingLevels
+
+
+def known_levels(levels: LevelReader, raw: list[Any], micro: IntArray) -> LevelReader:
+    """The same levels, each by its place among all that there are, where these are known and none is NULL."""
+    if not isinstance(levels, Levels) or not micro.size or None in raw:
+        return levels
+    return KnownLevels(levels, raw, micro)
 
 
 def levels_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,7 +70,9 @@ class PublicGroups:
                 "Leave membership='public' out: everyone is then in the most frequent of theirs."
             )
 
-    def summaries(self, query: Query, by_cell: bool, specs: Mapping[int, Spec]) -> dict[int, list[Summary]]:
+    def summaries(
+        self, query: Query, by_cell: bool, specs: Mapping[int, Spec]
+    ) -> dict[int, Sequence[Summary]]:
         """The `TableReader.summaries` of some groups, by their places among the keys; from one scan."""
         reader, is_several = self._reader, most_parts(query) > 1
         assert query.encoding is not None
@@ -81,7 +83,7 @@ class PublicGroups:
         if is_several:
             read = read.told_apart()
         by_group = aggregation.entries_of_parts(read.part, len(self._part.groups) or 1)
-        summaries = {}
+        summaries: dict[int, Sequence[Summary]] = {}
         for k, spec in specs.items():
             group = read.of(by_group[k])
             group = group._replace(part=np.zeros_like(group.part))

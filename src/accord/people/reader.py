@@ -6,31 +6,37 @@ What it gives is private: it is for releases alone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from accord.budget import IntArray
 from accord.engines import Engine, column_kinds, keys, per_person, row_sampling, shapes
+from accord.engines.shapes import ShortPart
 from accord.engines.sql_names import (
-    FIRST,
-    LENT_CHANCE,
-    LENT_LEVEL,
     LENT_PERSON,
     LENT_REMAINING,
-    LENT_WORD,
     ONLY_PART,
     PART,
     REMAINING,
     USER,
 )
-from accord.errors import TABLE_CHANGED, LedgerError, QueryError, SourceError, did_you_mean
-from accord.people import aggregation
+from accord.errors import LedgerError, QueryError, SourceError, did_you_mean
+from accord.people import aggregation, keeping
 from accord.people.aggregation import Aggregates, Aggregation
 from accord.people.identity import refuse_inexact_ids
-from accord.people.levels import LevelReader, RegisteredLevels, RemainingLevels, RowLevels, Strictest
+from accord.people.keeping import FEW_LEVELS, People, plain
+from accord.people.levels import (
+    LevelReader,
+    RegisteredLevels,
+    RemainingLevels,
+    RowLevels,
+    Strictest,
+    known_levels,
+)
 from accord.people.spending import Group, Spending
 from accord.people.summary import Summary
 from accord.relation import private_names
@@ -42,7 +48,8 @@ if TYPE_CHECKING:
     from accord.noise import Noise
     from accord.people.identity import Remaining
 
-FEW_LEVELS = 64
+_VERY_FEW_LEVELS = 8
+"""So many are found faster by their place than they are hashed."""
 _MANY_CELLS = 1_000
 _EVERYONE: Group = None
 _LOG = logging.getLogger("accord")
@@ -62,22 +69,13 @@ class Reader(Protocol):
         remaining: Remaining | None = None,
         by_cell: bool = False,
         thinning: tuple[Any, Noise] | None = None,
-    ) -> list[Summary]:
+    ) -> Sequence[Summary]:
         """The exact integers behind a query by level, for each of its private groups."""
         ...
 
     def rows(self, query: Algorithm, remaining: Remaining | None, chances: Any, noise: Noise) -> Any:
         """The rows of people who are kept, for somebody's own algorithm."""
         ...
-
-
-class People(NamedTuple):
-    """Where people are, one row each, as SQL."""
-
-    source: str
-    levels: LevelReader
-    spec: Spec | None
-    """Which one they must have, if not the table's own."""
 
 
 class TableReader(Reader):
@@ -163,7 +161,7 @@ class TableReader(Reader):
         remaining: Remaining | None = None,
         by_cell: bool = False,
         thinning: tuple[Any, Noise] | None = None,
-    ) -> list[Summary]:
+    ) -> Sequence[Summary]:
         """The exact integers behind a query by level, for each of its groups.
 
         Args:
@@ -176,7 +174,7 @@ class TableReader(Reader):
             if thinning is None:
                 summaries = self.summarize(query, people, by_cell)
             else:
-                with self._kept(people, remaining, *thinning, is_several=most_parts(query) > 1) as rows:
+                with self._kept(people, remaining, *thinning, True, most_parts(query) > 1) as rows:
                     kept = people._replace(source=rows)
                     summaries = self.summarize(query, kept, by_cell, some_are_left_out=True)
         if remaining is None or remaining.by_level is None:
@@ -185,18 +183,22 @@ class TableReader(Reader):
 
     def summarize(
         self, query: Query, people: People, by_cell: bool, some_are_left_out: bool = False
-    ) -> list[Summary]:
+    ) -> Sequence[Summary]:
         """The summaries of these people."""
-        part, parts = ONLY_PART, 1
-        is_several = most_parts(query) > 1
+        part: str | ShortPart = people.part
+        levels, parts, is_several = people.levels, 1, most_parts(query) > 1
         if isinstance(query, Grouped):
-            part, parts = self._with_part(query)[1] if self.user is None else PART, query.groups
+            parts = query.groups
+            if self.user is None and not isinstance(query.encoding, Codes):
+                part = keys.short_part(self.engine.dialect, query.part, self.engine.columns) or part
             query = query.query
         assert query.encoding is not None
         if is_several:
             self.spec()  # which says of how many people a level cannot be read
-            part = aggregation.part_and_first(part)
-        read = self.aggregates(query.encoding, people.source, people.levels, by_cell, part)
+            part = aggregation.part_and_first(people.part)
+        if isinstance(part, ShortPart) and self._raw_levels[1].size <= _VERY_FEW_LEVELS:
+            levels = known_levels(levels, *self._raw_levels)
+        read = self.aggregates(query.encoding, people.source, levels, by_cell, part)
         if is_several:
             read = read.told_apart()
         if people.spec is None and not self.has_levels and read.raw_levels is not None:
@@ -207,7 +209,7 @@ class TableReader(Reader):
         return aggregation.summaries(query.encoding, read, spec, by_cell, parts, others_are_dropped)
 
     def aggregates(
-        self, encoding: Encoding, source: str, levels: LevelReader, by_cell: bool, part: str
+        self, encoding: Encoding, source: str, levels: LevelReader, by_cell: bool, part: str | ShortPart
     ) -> Aggregates:
         """People and their integers by level and part, and by cell where that is needed."""
         ask = Aggregation(self.engine, encoding, self.user is not None, source, levels, part)
@@ -230,7 +232,7 @@ class TableReader(Reader):
         """The rows of people who are kept, for somebody's own algorithm."""
         with (
             self.one_row_each(query, remaining) as people,
-            self._kept(people, remaining, chances, noise, some_are_left_out=self.user is not None) as rows,
+            self._kept(people, remaining, chances, noise, self.user is None) as rows,
         ):
             return self.engine.rows(rows, query.columns, query.row_format)
 
@@ -242,62 +244,43 @@ class TableReader(Reader):
         """
         dialect, user = self.engine.dialect, str(self.user)
         as_they_are = isinstance(query, Algorithm) and self.user is not None
-        if as_they_are:
-            source = row_sampling.single_row_people(dialect, self.source, user, self.engine.columns)
-            if self._condition is not None:
-                source = shapes.meeting(source, self._condition)
-        else:
-            source = self.people(query)
-        if remaining is None or remaining.by_person is None:
-            yield People(source, self.levels if as_they_are else self.level_reader, None)
-            return
-        secret, hashes, amounts = remaining.by_person
-        identity = dialect.identity(user, self.engine.columns[user]) if as_they_are else USER
-        with self.engine.lend({LENT_PERSON: hashes, LENT_REMAINING: amounts}) as lent:
-            matched = row_sampling.with_remaining(source, self.person(secret, identity), lent)
-            yield People(matched, RemainingLevels(REMAINING), remaining.spec)
+        with ExitStack() as lending:
+            if as_they_are:
+                source, part = (
+                    row_sampling.single_row_people(dialect, self.source, user, self.engine.columns),
+                    "",
+                )
+                if self._condition is not None:
+                    source = shapes.meeting(source, self._condition)
+            else:
+                tables = self._keys_to_lend(query)
+                lent = {by: lending.enter_context(self.engine.lend(table)) for by, table in tables.items()}
+                source, part = self._people_and_part(query, lent)
+            if remaining is None or remaining.by_person is None:
+                yield People(source, self.levels if as_they_are else self.level_reader, None, part)
+                return
+            secret, hashes, amounts = remaining.by_person
+            identity = dialect.identity(user, self.engine.columns[user]) if as_they_are else USER
+            by_person = lending.enter_context(
+                self.engine.lend({LENT_PERSON: hashes, LENT_REMAINING: amounts})
+            )
+            matched = row_sampling.with_remaining(source, self.person(secret, identity), by_person)
+            yield People(matched, RemainingLevels(REMAINING), remaining.spec, part)
 
-    @contextmanager
     def _kept(
         self,
         people: People,
         remaining: Remaining | None,
         chances: Any,
         noise: Noise,
-        some_are_left_out: bool = False,
+        is_everyone: bool,
         is_several: bool = False,
-    ) -> Iterator[str]:
-        """The rows that are kept: each has a random word of its own, and it does not matter which.
-
-        `is_several`: people may have several rows, one for each of their groups, which are then asked apart.
-        """
-        source, levels, expected = people
-        spec = expected or self.spec()
-        if remaining is not None and remaining.by_level is not None:  # a chance for each level of the table
-            place = np.searchsorted(remaining.spec.micro, remaining.by_level)
-            chances = np.where(remaining.by_level > 0, chances[place], 0)
-        columns = self.engine.fetch(shapes.levels(source, levels.expression))
-        micro = levels.decode(columns["level"], columns["people"])
-        if self.roster is None and not some_are_left_out:
-            once = columns
-            if is_several:
-                first = shapes.meeting(source, f"{FIRST} = 1")
-                once = self.engine.fetch(shapes.levels(first, levels.expression))
-            if Spec(levels.decode(once["level"], once["people"]), once["people"]) != spec:
-                raise SourceError(TABLE_CHANGED)
-        has_chance = np.isin(micro, spec.micro)
-        chance = np.zeros(micro.size, dtype=np.uint64)
-        chance[has_chance] = chances[np.searchsorted(spec.micro, micro[has_chance])]
-        words = noise.words(int(columns["people"].sum()))
-        with self.engine.lend({LENT_WORD: words}) as by_row:
-            if micro.size <= FEW_LEVELS and not isinstance(levels, RemainingLevels):
-                # only those who can be kept: of other levels, whatever is written there is not repeated
-                each = zip(_plain(columns["level"]), chance.tolist(), strict=True)
-                kept = [(level, c) for level, c in each if c]
-                yield row_sampling.kept_by_case(self.engine.dialect, source, levels.expression, by_row, kept)
-                return
-            with self.engine.lend({LENT_LEVEL: columns["level"], LENT_CHANCE: chance}) as by_level:
-                yield row_sampling.kept(source, levels.expression, by_row, by_level)
+    ) -> AbstractContextManager[str]:
+        """Those of the rows that are kept."""
+        spec, must_be_all = people.spec or self.spec(), is_everyone and self.roster is None
+        return keeping.kept_rows(
+            self.engine, people, spec, remaining, chances, noise, must_be_all, is_several
+        )
 
     # ---- people --------------------------------------------------------------------------------------------
 
@@ -306,10 +289,20 @@ class TableReader(Reader):
 
         Refuses what a person's rows cannot come to.
         """
-        source, part = self._with_part(query)
+        return self._people_and_part(query)[0]
+
+    def _people_and_part(
+        self, query: Query | None, lent: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[str, str]:
+        """The people, and which part of a question each is of; `lent`: tables of keys, by column."""
+        source, part = self.source, ONLY_PART
+        if isinstance(query, Grouped):
+            dialect, columns = self.engine.dialect, self.engine.columns
+            source, part = keys.with_part(dialect, source, query.part, columns, lent)
         if self.user is None:
-            return source if self._condition is None else shapes.meeting(source, self._condition)
-        return self.aggregated_per_person(source, query, part, self._condition)
+            return source if self._condition is None else shapes.meeting(source, self._condition), part
+        people = self.aggregated_per_person(source, query, part, self._condition)
+        return people, PART if isinstance(query, Grouped) else part
 
     def aggregated_per_person(
         self,
@@ -357,11 +350,11 @@ class TableReader(Reader):
             )
         return dialect.person(identity, self.user, kind, secret)
 
-    def _with_part(self, query: Query | None) -> tuple[str, str]:
-        """The rows, and which part of a question each is of, as SQL."""
-        if not isinstance(query, Grouped):
-            return self.source, ONLY_PART
-        return keys.with_part(self.engine.dialect, self.source, query.part, self.engine.columns)
+    def _keys_to_lend(self, query: Query) -> dict[str, dict[str, Any]]:
+        """Long lists of keys, by column, if the engine can be lent them."""
+        if not (isinstance(query, Grouped) and self.lends):
+            return {}
+        return keys.arrays_to_lend(self.engine.dialect, query.part, self.engine.columns)
 
     def _undeclared_tiers(self) -> dict[Any, int]:
         """How many people have a row with which tier that is not declared."""
@@ -370,7 +363,7 @@ class TableReader(Reader):
             engine.dialect, self.source, str(self.user), engine.columns, levels.strictness, levels.tier
         )
         columns = engine.fetch(counted)
-        return dict(zip(_plain(columns["level"]), columns["people"].tolist(), strict=True))
+        return dict(zip(plain(columns["level"]), columns["people"].tolist(), strict=True))
 
     def refuse_rows_of_nobody(self) -> None:
         """Refuse a table that does not say of every row who it is of."""
@@ -389,13 +382,7 @@ class TableReader(Reader):
 
     def keep_levels(self, raw: Any, micro: IntArray, people: IntArray) -> None:
         """Keep levels that were read: as they stand in the table, in millionths, and how many have each."""
-        self._raw_levels = (_plain(raw[: FEW_LEVELS + 1]), micro)
+        self._raw_levels = (plain(raw[: FEW_LEVELS + 1]), micro)
         self._spec = Spec(micro, people, self.levels.tiers)
         if not self.is_group:
             _LOG.debug("read %d levels", self._spec.micro.size)
-
-
-def _plain(raw: Any) -> list[Any]:
-    """Levels as they stand in the table; None for NULL."""
-    values, is_null = np.ma.getdata(raw).tolist(), np.ma.getmaskarray(raw).tolist()
-    return [None if null else x for x, null in zip(values, is_null, strict=True)]

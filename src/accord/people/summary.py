@@ -12,10 +12,10 @@ It is private: it never leaves a release.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -98,3 +98,35 @@ class Summary:
             for i in range(first, last):
                 row[outputs[i]] += amounts[i]
             yield row
+
+
+class Summaries(Sequence[Summary]):
+    """The Summary of each of several parts, made when it is asked for: most of very many groups are empty."""
+
+    def __init__(self, entries: Summary, starts: list[int]) -> None:
+        """`entries`: of all parts, one after the other.
+
+        `starts`: where each begins, and where the last one ends.
+        """
+        self._entries, self._starts = entries, starts
+        self._nobody = self._between(0, 0)
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    @overload
+    def __getitem__(self, part: int) -> Summary: ...
+
+    @overload
+    def __getitem__(self, part: slice) -> list[Summary]: ...
+
+    def __getitem__(self, part: int | slice) -> Summary | list[Summary]:
+        places = range(len(self))[part]
+        if isinstance(places, range):
+            return [self[place] for place in places]
+        first, last = self._starts[places], self._starts[places + 1]
+        return self._between(first, last) if first < last else self._nobody
+
+    def _between(self, first: int, last: int) -> Summary:
+        every, part = self._entries, slice(first, last)
+        return Summary(every.people, every.outputs, every.level[part], every.output[part], every.amount[part])

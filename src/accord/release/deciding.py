@@ -6,7 +6,7 @@ no levels: then what was read is handed on to whoever answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
@@ -58,7 +58,7 @@ def decided(
     share: float | None,
     t: float | str | None,
     ledger: Ledger | None,
-) -> tuple[Plan, list[Summary] | None]:
+) -> tuple[Plan, Sequence[Summary] | None]:
     """The plan; and what was read together with the levels, if these were not known and the plan can use it.
 
     Raises:

@@ -161,7 +161,7 @@ def _read_and_add_noise(
 
 
 def _answers_without_ledger(
-    table: Table, plan: Plan, groups: Groups, read: list[Summary] | None
+    table: Table, plan: Plan, groups: Groups, read: Sequence[Summary] | None
 ) -> dict[Any, Release]:
     """The answer about each group; nothing is booked. `read`: what was read already, about everyone."""
     by_group = _read_groups(table.reader, plan, groups) if plan.is_grouped else {None: read}
@@ -176,7 +176,7 @@ def carry_out(
     plan: Plan,
     noise: Noise,
     remaining: Remaining | None = None,
-    read: list[Summary] | None = None,
+    read: Sequence[Summary] | None = None,
 ) -> Release:
     """Read and add noise: all answers of a plan, or an error.
 
@@ -215,7 +215,7 @@ def _carry_out_together(
 
 def read_summaries(
     reader: Reader, plan: Plan, noise: Noise, remaining: Remaining | None = None
-) -> list[Summary] | None:
+) -> Sequence[Summary] | None:
     """The integers that a plan for one question needs, for each of its private groups; None if it needs none.
 
     Which rows are kept may be up to the noise.
@@ -228,7 +228,7 @@ def read_summaries(
     return reader.summaries(plan.as_read, remaining, plan.method.needs_cells)
 
 
-def _read_groups(reader: TableReader, plan: Plan, groups: Groups) -> dict[Any, list[Summary]]:
+def _read_groups(reader: TableReader, plan: Plan, groups: Groups) -> dict[Any, Sequence[Summary]]:
     """The integers that the plans of public groups need: one scan for all that need the same.
 
     Not of those that keep rows at random.
@@ -240,7 +240,7 @@ def _read_groups(reader: TableReader, plan: Plan, groups: Groups) -> dict[Any, l
         if part is not None and part.reads_data and not part.keeps_rows:
             scans.setdefault((part.as_read, part.method.needs_cells), {})[place] = key
     public_groups = PublicGroups(reader, plan.query.part)
-    read: dict[Any, list[Summary]] = {}
+    read: dict[Any, Sequence[Summary]] = {}
     for (query, by_cell), keys in scans.items():
         specs = {place: groups[key][1].spec for place, key in keys.items()}
         by_place = public_groups.summaries(query, by_cell, specs)

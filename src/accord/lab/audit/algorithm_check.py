@@ -70,7 +70,7 @@ def check(
     query = algorithm_query(algorithm, table, columns, rows)
     start = perf_counter()
     seed = secrets.randbelow(10**6) if seed is None else seed
-    with table.reader.one_row_each(query) as (source, _, _):
+    with table.reader.one_row_each(query) as (source, *_):
         people = table.reader.engine.rows(source, query.columns, rows)
     pairs = list(_pairs(people, np.random.default_rng(seed)))
     if not pairs:
@@ -156,7 +156,7 @@ def _look_at_kept(
     words = rng.integers(0, SURE, size, dtype=np.uint64)
     seen = table.reader.rows(query, None, keep, FixedWords(words))
     by_level = dict(zip(spec.micro.tolist(), keep.tolist(), strict=True))
-    with table.reader.one_row_each(query) as (source, level_reader, _):
+    with table.reader.one_row_each(query) as (source, level_reader, *_):
         sql = f"SELECT {level_reader.expression} AS level FROM {source} AS people"
         levels = level_reader.decode(table.reader.engine.fetch(sql)["level"], np.ones(size, dtype=np.int64))
     by_row = np.array([by_level.get(int(level), 0) for level in levels], dtype=np.uint64)

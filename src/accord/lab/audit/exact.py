@@ -194,7 +194,7 @@ class TinyReader:
 class _Contributions:
     """What each possible person adds to the integers, for each group."""
 
-    def __init__(self, possible: list[Person], summaries: list[Summary], size: int) -> None:
+    def __init__(self, possible: list[Person], summaries: Sequence[Summary], size: int) -> None:
         self.place, self.size = {who: k for k, who in enumerate(possible)}, size
         self.groups = [
             (s.outputs, [(s.output[s.level == k], s.amount[s.level == k]) for k in range(len(possible))])
@@ -203,13 +203,13 @@ class _Contributions:
         alike: dict[Any, Person] = {}
         self.like = {who: alike.setdefault(self._added_by(k), who) for k, who in enumerate(possible)}
         """Of everyone, the first who adds the same."""
-        self._cache: dict[TinyTable, list[Summary]] = {}
+        self._cache: dict[TinyTable, Sequence[Summary]] = {}
 
     def _added_by(self, k: int) -> Any:
         each = (adds[k] for _, adds in self.groups)
         return tuple((tuple(output.tolist()), tuple(amount.tolist())) for output, amount in each)
 
-    def summaries(self, tiny: TinyTable) -> list[Summary]:
+    def summaries(self, tiny: TinyTable) -> Sequence[Summary]:
         """Of a table of such people."""
         if tiny not in self._cache:
             self._cache[tiny] = [self._together(outputs, adds, tiny) for outputs, adds in self.groups]
@@ -227,7 +227,7 @@ class _Contributions:
         )
 
 
-def noisy_answer(plan: Plan, summaries: list[Summary] | None, noise: RecordingNoise | None = None) -> Any:
+def noisy_answer(plan: Plan, summaries: Sequence[Summary] | None, noise: RecordingNoise | None = None) -> Any:
     """What is released; without a RecordingNoise, with real noise."""
     return answer(plan, summaries, secure() if noise is None else noise)
 
