@@ -34,11 +34,11 @@ def main() -> None:
     )
     errors = {"split": [], "box": []}
     predicted = {"split": [], "box": []}
-    partitions = workload._partitions
+    partitions = workload.partitions
     for count in COUNTS:
         asked = [accord.mean(f"income of {k}", bounds=BOUNDS, missing="none") for k in range(count)]
         for kind in errors:
-            workload._partitions = partitions if kind == "box" else lambda *_: iter(())
+            workload.partitions = partitions if kind == "box" else lambda *_: iter(())
             part = accord.plan(spec, accord.workload(asked)).parts[0]
             truth = cells.mean(axis=1) / 2**20 * BOUNDS[1]
             off = np.array([twin(part).answers(spec.people, cells, rng) - truth for _ in range(10)])

@@ -176,7 +176,8 @@ def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     examples = blocks("python", (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8"))
     for block in examples:
         exec(block, names)
-    assert len(examples) == 3
+    assert len(examples) == 4
+    assert names["plan"].boxes == ((0, 1, 2),)
     assert names["answer"].charges == {0.01: 0.01, 0.05: 0.05, float("inf"): 0.05}
 
 

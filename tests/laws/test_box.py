@@ -23,6 +23,7 @@ from accord.mechanisms.additive import BoxCalibration
 from accord.planning import plan_within
 from accord.planning.workload import Questions
 from accord.relation import REPLACE
+from accord.release.joint import Joint
 from accord.release.release import carry_out
 from accord.statistics import box, target_and_moves
 from accord.statistics.box import Share
@@ -53,6 +54,11 @@ def table(people, levels, **options):
 def answers(people, plan):
     """A release, for `law`: all that is published of it."""
     return lambda stand_in: [(p.answer, p.released) for p in carry_out(people.reader, plan, stand_in).parts]
+
+
+def law_of(derived, k):
+    """What is normal, the Laplace noises and the parts of boxes in a derived number, with these coefficients."""
+    return Joint(derived.numbers).law(k)
 
 
 def in_one_box(spec, queries, mechanism):
@@ -322,7 +328,7 @@ def means(count, **options):
 def split(monkeypatch, spec, asked):
     """The plan without boxes."""
     with monkeypatch.context() as without:
-        without.setattr(accord.planning.workload, "_partitions", lambda *_: iter(()))
+        without.setattr(accord.planning.workload, "partitions", lambda *_: iter(()))
         return accord.plan(spec, asked)
 
 
@@ -444,7 +450,7 @@ def test_derived_numbers_use_the_law_of_the_box():
     people, asked = released()
     answer = people.release(asked)
     assert answer.plan.boxes == ((0, 1, 2, 3),)
-    (share,) = (answer[0] - answer[1])._joint.law([1.0, -1.0])[2]
+    (share,) = law_of(answer[0] - answer[1], [1.0, -1.0])[2]
     assert share.coordinates == 4 and len(share.effects) == 2
     low, high = (answer[0] - answer[1]).interval()
     width = (high - low) / 2
@@ -458,7 +464,7 @@ def test_derived_numbers_use_the_law_of_the_box():
     assert "numbers that share one noise are taken together, by the law of that noise" in said
     assert "noises of different draws are independent" not in said
     other = people.release(asked)
-    assert len((answer[0] - other[0])._joint.law([1.0, -1.0])[2]) == 2
+    assert len(law_of(answer[0] - other[0], [1.0, -1.0])[2]) == 2
 
 
 def test_intervals_of_differences_hold():
@@ -467,7 +473,7 @@ def test_intervals_of_differences_hold():
     answer = people.release(asked)
     first, second = (part for part in answer.parts[:2])
     derived = first - second
-    sampling, _, (share,) = derived._joint.law([1.0, -1.0])
+    sampling, _, (share,) = law_of(derived, [1.0, -1.0])
     rng = np.random.default_rng(2)
     noises = np.array(share.effects) @ box_noise(share.coordinates, 2, 50_000, rng)
     noises += sampling * rng.normal(size=50_000)
@@ -511,7 +517,7 @@ def test_a_ledger_books_a_box_once_and_gives_it_out_again(tmp_path):
     again = people.release(asked, share=0.5, ledger=ledger)
     assert again.value == answer.value and again.repeated is not None
     assert (answer[0] - again[1]).interval() == (again[0] - answer[1]).interval()
-    assert len((answer[0] - again[1])._joint.law([1.0, -1.0])[2]) == 1
+    assert len(law_of(answer[0] - again[1], [1.0, -1.0])[2]) == 1
 
 
 def test_plans_and_receipts_say_which_questions_share_a_noise():

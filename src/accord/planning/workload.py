@@ -83,7 +83,7 @@ def plan_workload(
         return Plan(spec, workload, share, relation, plans=dict(enumerate(plans)))
     best, equal = questions.search([(k,) for k in range(count)])
     if count > 1:
-        for blocks in _partitions(targets, workload.weights):
+        for blocks in partitions(targets, workload.weights):
             with suppress(PlanError):  # by this mechanism, or with so little, nothing can share a noise
                 plans, _ = questions.search(blocks)
                 if total_error(plans, workload) < total_error(best, workload) * (1 - 1e-9):
@@ -121,7 +121,7 @@ def _in_box(plan: Plan, number: int) -> Plan:
     return plan.with_choice(calibration=replace(plan.calibration, block=number))
 
 
-def _partitions(targets: Sequence[Additive | None], weights: Sequence[float]) -> Iterator[list[Block]]:
+def partitions(targets: Sequence[Additive | None], weights: Sequence[float]) -> Iterator[list[Block]]:
     """Blocks to compare: one box of all that can share a noise; and the boxes that look best.
 
     At share s a box has a noise of about W·V/s², W being the sum of its questions' weighted effects and V the
