@@ -9,7 +9,9 @@ from accord.engines import where_sql
 from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns, Kind
 from accord.engines.sql_names import ENTRY, JOINED_KEY, KEY, KEY_TEXT, ONLY_PART, PLACE
-from accord.statistics.groups import Part
+from accord.statistics.keys import Rest, split_rest
+from accord.statistics.part import Part
+from accord.statistics.where import IsNull
 
 FEW_KEYS = 64
 """So many keys are compared one by one; more are joined."""
@@ -19,13 +21,18 @@ Places: TypeAlias = Mapping[str, int] | Mapping[float, int]
 def with_part(dialect: Dialect, source: str, part: Part, columns: Columns) -> tuple[str, str]:
     """A source, and which part a row of it is of, as SQL.
 
-    A part is the place of its key, 0 where there is only a condition; NULL: none. Of several columns it is
-    the place of the combination in `Part.groups`, NULL where any key is none. Many keys are joined to the
-    source, so that no row is compared with all of them.
+    A part is the place of its key, 0 where there is only a condition; NULL: none. A value that is none of the
+    keys has the place after theirs, if the rest is a group; NULL has none. Of several columns it is the place
+    of the combination in `Part.groups`, NULL where any key is none. Many keys are joined to the source, so
+    that no row is compared with all of them.
     """
     place = ONLY_PART
     for k, (by, keys) in enumerate(zip(part.by, part.keys, strict=True)):
-        source, of_column = with_place(dialect, source, by, columns[by], keys, JOINED_KEY.format(k))
+        declared, rest = split_rest(keys)
+        source, of_column = with_place(dialect, source, by, columns[by], declared, JOINED_KEY.format(k))
+        if rest is not None:
+            is_missing = where_sql.render(dialect, IsNull(by), columns)
+            of_column = f"CASE WHEN {is_missing} THEN NULL ELSE COALESCE({of_column}, {len(declared)}) END"
         place = of_column if k == 0 else f"({place}) * {len(keys)} + ({of_column})"
     if part.condition is None:
         return source, place
@@ -78,7 +85,12 @@ def with_key_text(
 
 
 def _spelled(key: Any) -> str:
-    """A key as plain text, without commas and colons: of a text its bytes."""
+    """A key as plain text, without commas and colons: of a text its bytes.
+
+    The rest is `rest`, whatever answers call it: no key has this text.
+    """
+    if isinstance(key, Rest):
+        return "rest"
     if isinstance(key, str):
         return key.encode().hex()
     return str(key).lower() if isinstance(key, bool) else repr(float(key))

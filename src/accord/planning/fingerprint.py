@@ -81,7 +81,7 @@ def _plain(value: Any) -> Iterator[bytes]:
             # of groups by one column, what ledgers have from before there were groups by several
             asked = dict(zip(("by", "keys"), value.as_asked, strict=True)) if isinstance(value, Part) else {}
             for field in fields(value):
-                if isinstance(value, Part) and field.name in ("where", "suppress"):
+                if isinstance(value, Part) and field.name in ("where", "suppress", "largest"):
                     continue  # as it was written, beside what was read of it; and what is shown of an answer
                 yield field.name.encode()
                 yield from _plain(asked[field.name] if field.name in asked else getattr(value, field.name))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from datetime import date
 from itertools import pairwise
 from math import isfinite, isinf, isnan
@@ -106,6 +107,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         **_booked(release),
         "value": plain_data(release.value),
         **({"suppressed": release.suppressed} if release.groups_together > 1 else {}),
+        **({} if release.others_at_most() is None else {"others_at_most": release.others_at_most()}),
         "interval": interval,
     }
 
@@ -255,6 +257,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "unit": plan.unit,
         "rmse": _or_null(plan.rmse),
         "rmse_here": _or_null(plan.rmse_here),
+        **({} if plan.largest is None else {"top": asdict(plan.largest)}),
         "bias_bound": plan.bias_bound,
         "assumptions": plan.assumptions,
     }

@@ -16,7 +16,7 @@ from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
 from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, Value
 from accord.statistics.ranks import MIDPOINT_FACTOR, SIZE_PART, RankQuery, RankTarget
 from accord.statistics.statistic import Statistic
@@ -93,6 +93,7 @@ def min(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
 ) -> Query[Value]:
     """The smallest value, or rather one that few people lie below. See `quantile`.
@@ -101,7 +102,7 @@ def min(
     121
     """
     query = on_grid(Min, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 @asked_by_group
@@ -117,6 +118,7 @@ def max(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
 ) -> Query[Value]:
     """The largest value, or rather one that few people lie above. See `quantile`.
@@ -125,7 +127,7 @@ def max(
     'max of age'
     """
     query = on_grid(Max, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 MIN = Statistic("min", min, Extremes, ("column", "bounds", "step", "missing", "per_person"))

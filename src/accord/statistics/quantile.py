@@ -14,7 +14,7 @@ from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, Value, exact, number_text
 from accord.statistics.ranks import MIDPOINT_FACTOR, RankQuery, RankTarget, Spending, spending
 from accord.statistics.statistic import Statistic
@@ -145,6 +145,7 @@ def quantile(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
     interval: str | None = None,
 ) -> Query:
@@ -157,7 +158,7 @@ def quantile(
             nearer bound.
         step: the distance of the points that can be answered; by default a 65,536th of the width, or a day.
         missing: what becomes of missing values: see `accord.mean`.
-        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
         interval: "values" for an interval in values besides the one in percentiles. Two thirds of the charge
             are spent on it.
@@ -184,7 +185,7 @@ def quantile(
     query = on_grid(
         Quantile, column, bounds, step, missing, per_person, ps=ps, listed=listed, in_values=in_values
     )
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 def _fraction(p: Any) -> Fraction:
@@ -216,6 +217,7 @@ def median(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
     interval: str | None = None,
 ) -> Query[Value]:
@@ -226,7 +228,7 @@ def median(
     """
     in_values = _asks_for_values(interval)
     query = on_grid(Quantile, column, bounds, step, missing, per_person, in_values=in_values)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 _OPTIONS = ("column", "bounds", "step", "missing", "per_person", "interval")
