@@ -334,6 +334,36 @@ def several_private_groups_charged_as_one(monkeypatch):
 
 
 @bug
+def the_rest_is_no_group_to_move_to(monkeypatch):
+    """As if whoever has no key stayed where they are, so that nobody comes or goes."""
+
+    def bad(query, relation):
+        target, moves = good(query, relation)
+        has_rest = isinstance(query, groups.Grouped) and query.part.about_rest
+        return target, 1 if has_rest else moves
+
+    good = groups.target_and_moves
+    everywhere(monkeypatch, good, bad)
+
+
+@bug
+def the_largest_by_exact_sizes(monkeypatch):
+    """Noisy sizes of groups that are chosen without noise."""
+    exact = (
+        "rows, noisy = finished(plan, released, True)\n"
+        "    part = getattr(plan.query, 'part', None)\n"
+        "    if part is not None and part.largest is not None:\n"
+        "        size = {group: sum(summaries[place].amount) for group, place in part.places.items()}\n"
+        "        rows = sorted(rows, key=lambda row: -size[part.group_of(row)])[: part.largest]\n"
+        "    return rows, noisy"
+    )
+    text = (
+        "        released.append(tuple(method.answer(summary, plan.calibration, plan.target, noise)))\n    "
+    )
+    changed(monkeypatch, answering, "answer", f"{text}return finished(plan, released)", text + exact)
+
+
+@bug
 def share_rounded_up(monkeypatch):
     changed(monkeypatch, budget, "share", "finite * fraction // MICRO", "-(-finite * fraction // MICRO)")
 

@@ -48,6 +48,7 @@ THINNED = {
         "test_intervals_hold": 0,
         "test_people_are_counted_at_their_points_of_a_fine_grid": 1,
     },
+    "engines/test_rest.py": {"test_as_in_plain_python": 5},
     "engines/test_sources.py": {
         "*": 3,
         "test_a_condition_is_met_by_whom_it_should_be": 1,

@@ -11,9 +11,9 @@
     answer.value, answer.interval(0.95), answer.charges, answer.receipt()
     answer - another, answer / another                          # free of charge, with intervals of their own
 
-Levels: `Spec`. Questions: `count`, `crosstab`, `sum`, `mean`, `variance`, `std`, `histogram`, `median`,
-`quantile`, `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many releases:
-`Ledger`. Tables that are described once: `catalog`.
+Levels: `Spec`. Questions: `count`, `crosstab`, `top`, `sum`, `mean`, `variance`, `std`, `histogram`,
+`median`, `quantile`, `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many
+releases: `Ledger`. Tables that are described once: `catalog`.
 Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
@@ -48,6 +48,7 @@ from accord.statistics import (
     rows,
     std,
     sum,
+    top,
     variance,
     workload,
 )
@@ -111,6 +112,7 @@ __all__ = [
     "sum",
     "table",
     "theory",
+    "top",
     "variance",
     "workload",
 ]

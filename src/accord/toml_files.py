@@ -110,6 +110,16 @@ KEYS_BY_COLUMN = Form(
         ]
     },
 )
+TEXTS_BY_COLUMN = Form(
+    "a text, or a table of them such as { ward = 'other', sex = 'other' }",
+    lambda x: TEXT.fits(x) or _is_table_of(TEXT.fits, x),
+    {
+        "anyOf": [
+            TEXT.schema,
+            {"type": "object", "additionalProperties": TEXT.schema, "minProperties": 1},
+        ]
+    },
+)
 NUMBERS_BY_NAME = Form(
     "a table of numbers, such as { strict = 0.1, standard = 1 }",
     lambda x: _is_table_of(_is_number, x),

@@ -163,9 +163,14 @@ def test_the_examples_of_the_page_of_crosstabs_run(folder, monkeypatch):
 def test_the_example_of_the_page_of_long_lists_runs(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "people.parquet").symlink_to(folder / "people.parquet")
-    (example,), names = blocks("python", (ROOT / "docs" / "groups.md").read_text(encoding="utf-8")), {}
-    exec(example, names)
+    examples, names = blocks("python", (ROOT / "docs" / "groups.md").read_text(encoding="utf-8")), {}
+    for example in examples:
+        exec(example, names)
     release = names["release"]
+    assert [row["filing_status"] for row in names["counted"].value] == ["single", "joint", "other"]
+    assert names["counted"]["other"].value == pytest.approx(1_750, abs=1_000)
+    assert [row["filing_status"] for row in names["largest"].value] == ["single", "joint"]
+    assert names["query"].part.groups == ("A", "B", "C", "other") and len(examples) == 4
     assert [row["filing_status"] for row in release.value][:3] == ["single", "joint", "separate"]
     assert release.suppressed >= 497 and release.suppressed == 503 - len(release.value)
 

@@ -255,7 +255,7 @@ OPTIONS = {
     "--on": st.one_of(st.sampled_from(["z=0..7", "text=a|b", "flag=true|false", "z=0..7,text=a|b", "z", "z=7..0", "x=0..1", "z=0..7,z=0..7", "=0..1", "z=..", "text=|"]), free),
     "--edges": st.one_of(st.sampled_from(["0,1,2", "2,1,0", "0,1", "0,nan,1"]), free),
     "--categories": st.one_of(st.sampled_from(["a,b", "a,a", "true,false", "1,2"]), free),
-    "--max": whole_numbers, "--at-most": whole_numbers,
+    "--max": whole_numbers, "--k": whole_numbers, "--at-most": whole_numbers, "--rest": free,
     "--std": free, "--step": st.one_of(st.sampled_from(["1", "1 day"]), free), "--missing": st.one_of(st.sampled_from(["exclude", "none", "middle"]), free),
     "--report-missing": st.one_of(st.sampled_from(["0.1", "1", "0"]), free),
     "--per-person": st.one_of(st.sampled_from(["mean", "sum", "min", "max"]), free),
@@ -289,11 +289,13 @@ def needed(statistic):
         "histogram": ["text"],
         "proportion": ["x > 1"],
         "crosstab": ["text", "flag"],
+        "top": ["text"],
     }
     column = named.get(statistic, of_two if statistic in ("covariance", "correlation") else ["x"])
     asked = {
         "proportion": [],
         "crosstab": ["--keys", "text=a,b", "--keys", "flag=true,false"],
+        "top": ["--keys", "a,b", "--k", "1"],
         **{two: ["--bounds", "0", "1000000", "--bounds", "0", "7"] for two in ("covariance", "correlation")},
         "rows": ["--max", "3", "--user", "who"],
         "histogram": ["--categories", "a,b"],

@@ -72,6 +72,8 @@ PLACES = {
     "noise for one cell of several": ("histogram in up to two cells", "add-remove", "minimum"),
     "several private groups charged as one": ("mean by", "replace", "affine"),
     "a charge for one group of several": ("mean by up to two groups", "replace", "affine"),
+    "the rest is no group to move to": ("count by and the rest", "replace", "affine"),
+    "the largest by exact sizes": ("count by the largest", "replace", "minimum"),
     "share rounded up": ("sum where", "replace", "affine"),
     "one draw for all cells": ("histogram", "add-remove", "affine"),
     "a box without its ceiling": LAWS,
@@ -103,7 +105,7 @@ JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIG
 ELSEWHERE = [
     statistic
     for statistic in STATISTICS
-    if statistic.endswith((" where", " by", " by two columns"))
+    if statistic.endswith((" where", " by", " by two columns", " by and the rest"))
     and (statistic.startswith("mean ") or "with all values" not in statistic)
     and "in values" not in statistic
     and not statistic.startswith("count ")
@@ -347,5 +349,6 @@ def test_a_look_at_everything_leaves_out_another_half_of_the_parts_each_time(mon
     assert {job.statistic for job in asked} == {
         "mean by up to two groups",
         "mean by two columns",
+        "mean by and the rest",
         *(name + part for name in named for part in ("", " where", " by")),
     }

@@ -85,6 +85,7 @@ PARTS = {
     "by 3": {"by": "g", "keys": [1, 2, 3]},
     "where and by": {"where": "m > 0", "by": "g", "keys": [2, 1]},
     "by two columns": {"by": ["g", "m"], "keys": {"g": [1, 2], "m": [0, 1]}},
+    "by 1 and the rest": {"by": "g", "keys": [1], "rest": "other"},
 }
 SPECS = {
     "two levels": (Spec.of([0.1, 1.0]), 1.0),

@@ -37,8 +37,8 @@ GRIDS = {
     "wide steps": {"bounds": (-6, 4), "step": 2},
 }
 RANKED = {"bounds": (0, 3), "step": 1, "missing": "none"}
-ALL = tuple(statistic for statistic in ALL_NAMED if statistic.name != "crosstab")
-"""Those that are asked of people, by group or not; a crosstab is a count by several columns."""
+ALL = tuple(statistic for statistic in ALL_NAMED if not statistic.is_by_columns)
+"""Those that are asked of people, by group or not; a crosstab, and the largest groups, are a count by columns."""
 EXAMPLES = {
     "count": {"of some": accord.count(where="x > 0"), "of everyone": accord.count()},
     "sum": {name: accord.sum("x", **grid, missing="none") for name, grid in GRIDS.items()},
@@ -360,7 +360,7 @@ def test_a_form_adds_up():
 
 # ---- records -----------------------------------------------------------------------------------------------
 
-OF_WHOM = {"where", "by", "keys", "membership", "at_most", "suppress"}
+OF_WHOM = {"where", "by", "keys", "membership", "at_most", "suppress", "rest"}
 WORDS = {"column": {"target"}, "on": {"features", "categories"}}
 """What a regression calls the options of the command line."""
 WITHOUT_DASHES = dict.fromkeys(("column", "columns", "condition", "other"), "column")

@@ -151,6 +151,10 @@ OTHERS = {
     "histogram by two columns": asked(
         "histogram", column="c", categories=["u", "v"], by=["g", "b"], keys={"g": [1, 2], "b": [True, False]}
     ),
+    "count by a column and its rest": asked("count", by="c", keys=["u", "v"], rest="other"),
+    "sum by two columns and a rest": asked(
+        "sum", **X, by=["g", "b"], keys={"g": [1, 2], "b": [True]}, rest={"b": "not"}, where="x > 1"
+    ),
     "count of days": asked("count", where="d > '2020-01-30' OR t < '1970-01-01'"),
     "count of moments": asked("count", where="NOT t = '2020-01-01 00:00:00.5' AND t IS NOT NULL"),
     "proportion": asked("proportion", condition="x >= 0.5 AND NOT c = 'u' OR n = 0.125"),
@@ -210,6 +214,7 @@ UP_TO_TWO = {
     "proportion": asked("proportion", condition="x > 1 OR i = 0", by="g", keys=[3, 1, 2], at_most=2),
     "quantile": asked("quantile", p=0.25, **AROUND, by="c", keys=["u", "it's", "v"], at_most=2),
     "rows": asked("rows", max=2, by="g", keys=[3, 1, 2], at_most=2),
+    "mean and the rest": asked("mean", **X, by="c", keys=["u", "it's"], rest="other", at_most=2),
     "sum by two columns": asked(
         "sum", **X, by=["g", "c"], keys={"g": [3, 1, 2], "c": ["u", "it's", "v"]}, at_most=2
     ),

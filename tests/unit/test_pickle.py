@@ -27,6 +27,7 @@ AGE = {"column": "age", "bounds": (0, 100)}
 QUESTIONS = {
     "count": accord.count(where="age >= 50"),
     "crosstab": accord.crosstab("sex", "age", keys={"sex": ["f", "m"], "age": [1, 2]}),
+    "top": accord.top("sex", k=1, keys=["f", "m"]),
     "sum": accord.sum(**AGE),
     "mean": accord.mean(**AGE),
     "proportion": accord.proportion("age >= 50"),

@@ -165,6 +165,13 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             default=None,
             help="Leave out groups that may be empty, as far as the noise tells [default: above 50 groups].",
         ),
+        click.option(
+            "--rest",
+            multiple=True,
+            metavar="[COLUMN=]NAME",
+            help="One more group, of everyone whose value is none of --keys, by this name; of several "
+            "columns, of each of them, or --rest ward=other for some.",
+        ),
         *(
             click.option(f"--{own.name}", type=own.type, metavar=own.metavar, help=own.help)
             for own in OWN_OPTIONS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,11 @@ def question(columns: Columns, options: dict[str, Any], is_described: bool = Fal
         is_needed = name in statistic.options and not (is_described and name == "bounds")
         if is_needed and texts.get(name) is None:
             raise click.UsageError(needed.format(statistic.name))
-    if "columns" in statistic.options:
+    if statistic.is_by_columns:
         if by:
             raise click.UsageError(f"{statistic.name} is by the COLUMNs that it names. Leave --by out.")
-        return statistic.ask(*named, **_part(columns, named, options))
+        own = {option.name: texts[option.name] for option in statistic.own_options}
+        return statistic.ask(*named, **own, **_taken(statistic, _part(columns, named, options)))
     part = {"by": (by[0] if len(by) == 1 else by) or None, **_part(columns, by, options)}
     if "on" in statistic.options:
         return _regression(columns, texts, part, is_described)
@@ -102,7 +104,16 @@ def _named(statistic: Statistic, named: tuple[str, ...]) -> dict[str, str | None
 def _part(columns: Columns, by: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Of whom it is asked, but for the columns of groups themselves."""
     part = {name: options[name] for name in ("where", "membership", "at_most", "suppress")}
-    return {**part, "keys": _keys(columns, by, options["keys"])}
+    return {**part, "keys": _keys(columns, by, options["keys"]), "rest": _rest(by, options["rest"])}
+
+
+def _taken(statistic: Statistic, part: dict[str, Any]) -> dict[str, Any]:
+    """What a statistic takes of it; refuses what is said all the same."""
+    taken = signature(statistic.ask).parameters
+    for name in part.keys() - taken.keys():
+        if part[name] not in (None, "private"):
+            raise click.UsageError(f"--{name} has no meaning for {statistic.name}.")
+    return {name: value for name, value in part.items() if name in taken}
 
 
 def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
@@ -127,6 +138,22 @@ def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
             raise click.UsageError(f"--keys has {column!r} twice. Write all its keys in one.")
         keys[column] = _declared_keys(columns, column, listed)
     return keys
+
+
+def _rest(by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
+    """What the rest is called of every column; or of several columns, of each that is named."""
+    if len(texts) == 1 and (len(by) < 2 or texts[0].partition("=")[0] not in by):
+        return texts[0]
+    rest: dict[str, str] = {}
+    for text in texts:
+        column, _, label = text.partition("=")
+        if len(by) < 2 or column not in by or column in rest:
+            raise click.UsageError(
+                f"--rest has {text!r} besides another. Give one name for the rest of every column, or of "
+                "several columns --rest COLUMN=NAME, once for each."
+            )
+        rest[column] = label
+    return rest or None
 
 
 def _bounds(statistic: Statistic, given: tuple[Any, ...]) -> Any:

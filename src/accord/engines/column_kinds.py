@@ -9,7 +9,8 @@ from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns, Kind
 from accord.errors import QueryError
 from accord.statistics.encoding import Codes, Encoding, Grid, Indicator, Numeric, OneOf
-from accord.statistics.groups import Part
+from accord.statistics.keys import split_rest
+from accord.statistics.part import Part
 
 
 def refuse_wrong_kinds(
@@ -47,7 +48,7 @@ def refuse_wrong_kinds(
         if part.condition is not None:
             where_sql.render(dialect, part.condition, columns)
         for by, keys in zip(part.by, part.keys, strict=True):
-            compare_with(by, keys)
+            compare_with(by, split_rest(keys)[0])
 
 
 def _need_numbers(column: str, kind: Kind, statistic: str) -> None:

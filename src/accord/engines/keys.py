@@ -13,7 +13,9 @@ from accord.engines.dialect import Dialect
 from accord.engines.engine import Columns, Kind
 from accord.engines.shapes import ShortPart
 from accord.engines.sql_names import ENTRY, JOINED_KEY, KEY, KEY_TEXT, ONLY_PART, PLACE, SHORT_PLACE
-from accord.statistics.groups import Part
+from accord.statistics.keys import Rest, split_rest
+from accord.statistics.part import Part
+from accord.statistics.where import IsNull
 
 FEW_KEYS = 64
 """So many keys are compared one by one; more are joined."""
@@ -29,16 +31,20 @@ def with_part(
 ) -> tuple[str, str]:
     """A source, and which part a row of it is of, as SQL.
 
-    A part is the place of its key, 0 where there is only a condition; NULL: none. Of several columns it is
-    the place of the combination in `Part.groups`, NULL where any key is none. Many keys are joined to the
-    source, so that no row is compared with all of them. `lent`: the tables of keys that the engine was lent,
-    by column (`arrays_to_lend`); others are written out.
+    A part is the place of its key, 0 where there is only a condition; NULL: none. A value that is none of the
+    keys has the place after theirs, if the rest is a group; NULL has none. Of several columns it is the place
+    of the combination in `Part.groups`, NULL where any key is none. Many keys are joined to the source, so
+    that no row is compared with all of them. `lent`: the tables of keys that the engine was lent, by column
+    (`arrays_to_lend`); others are written out.
     """
     place = ONLY_PART
     for k, (by, keys) in enumerate(zip(part.by, part.keys, strict=True)):
-        source, of_column = with_place(
-            dialect, source, by, columns[by], keys, JOINED_KEY.format(k), lent.get(by)
-        )
+        declared, rest = split_rest(keys)
+        joined = JOINED_KEY.format(k)
+        source, of_column = with_place(dialect, source, by, columns[by], declared, joined, lent.get(by))
+        if rest is not None:
+            is_missing = where_sql.render(dialect, IsNull(by), columns)
+            of_column = f"CASE WHEN {is_missing} THEN NULL ELSE COALESCE({of_column}, {len(declared)}) END"
         place = of_column if k == 0 else f"({place}) * {len(keys)} + ({of_column})"
     if part.condition is None:
         return source, place
@@ -89,7 +95,7 @@ def with_place(
 def arrays_to_lend(dialect: Dialect, part: Part, columns: Columns) -> dict[str, dict[str, Any]]:
     """Long lists of keys as tables of KEY and PLACE, by column: which need not be read as SQL."""
     tables = {}
-    for by, keys in zip(part.by, part.keys, strict=True):
+    for by, keys in zip(part.by, (split_rest(keys)[0] for keys in part.keys), strict=True):
         if len(keys) > FEW_KEYS and compared(dialect, by, columns[by], keys) is not None:
             if isinstance(keys[0], str):
                 listed, place = np.array(keys, dtype=object), np.arange(len(keys))
@@ -131,7 +137,12 @@ def with_key_text(
 
 
 def _spelled(key: Any) -> str:
-    """A key as plain text, without commas and colons: of a text its bytes."""
+    """A key as plain text, without commas and colons: of a text its bytes.
+
+    The rest is `rest`, whatever answers call it: no key has this text.
+    """
+    if isinstance(key, Rest):
+        return "rest"
     if isinstance(key, str):
         return key.encode().hex()
     return str(key).lower() if isinstance(key, bool) else repr(float(key))

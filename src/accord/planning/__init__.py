@@ -2,6 +2,7 @@
 
     choose.py       calibrate, predict, choose: `plan`
     plan.py         Plan: what was decided for one question or several, and what else there was
+    largest.py      what is predicted about the largest of many groups
     fingerprint.py  whether two plans are the same
     workload.py     several questions within one budget
 

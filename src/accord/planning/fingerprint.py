@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _Words: TypeAlias = Mapping[type[Any], tuple[str, ...]]
-_WORDS: _Words = {Part: ("where", "suppress")}
+_WORDS: _Words = {Part: ("where", "suppress", "largest")}
 """Fields that do not count: what stands beside what was read of it; and what is shown of an answer."""
 _NOT_AS_WRITTEN: _Words = {**_WORDS, Count: ("where",), Proportion: ("text",)}
 

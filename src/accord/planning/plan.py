@@ -24,6 +24,7 @@ from accord.mechanisms.prediction import Prediction
 from accord.mechanisms.record import Calibration, Method
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
 from accord.planning.fingerprint import fingerprint
+from accord.planning.largest import Largest, predict_largest
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
@@ -212,6 +213,15 @@ class Plan(Generic[A]):
     def private_groups(self) -> int:
         """How many private groups it is about; 1 without groups."""
         return self.query.groups if isinstance(self.query, Grouped) else 1
+
+    @property
+    def largest(self) -> Largest | None:
+        """Of `accord.top`: what is predicted about the largest groups; of any other question None."""
+        query = self.query
+        if not isinstance(query, Grouped) or query.part.largest is None:
+            return None
+        model = self.prediction.error_model
+        return predict_largest(model, query.part.largest, query.groups, self.spec.total)
 
     @property
     def reads_data(self) -> bool:

@@ -16,7 +16,7 @@ from accord.mechanisms.sample import SampleCalibration
 from accord.noise import Noise
 from accord.people.summary import Summary
 from accord.planning import Plan, midpoint_error
-from accord.release.suppressing import is_suppressed, shown
+from accord.release.suppressing import leaves_groups_out, shown
 from accord.statistics import Algorithm, Answer, Grouped
 from accord.statistics.target import Additive, Counted
 
@@ -71,11 +71,14 @@ def finished(
     part = query.part if isinstance(query, Grouped) and query.part.by else None
     if plan.mechanism == "midpoint":
         middle = target.middle(people)
-        return ([_row(plan, group, middle, ()) for group in part.groups] if part else middle), ()
+        if part is None:
+            return middle, ()
+        no_group = leaves_groups_out(plan) and not everything
+        return [] if no_group else [_row(plan, group, middle, ()) for group in part.groups], ()
     if part is None:
         (only,) = released
         return target.finish(only, people), only
-    groups = shown(plan, released) if is_suppressed(plan) and not everything else part.groups
+    groups = shown(plan, released) if leaves_groups_out(plan) and not everything else part.groups
     each = ((group, released[part.places[group]]) for group in groups)
     rows = [_row(plan, group, target.finish(r, people), r) for group, r in each]
     return rows, tuple(released)

@@ -79,9 +79,15 @@ def _shown_place(release: Release, place: int) -> int:
     part = release.plan.query.part
     group, rows = part.groups[place], cast(list[dict[str, Any]], release.answer)
     if release.suppressed and all(part.group_of(row) != group for row in rows):
+        among = f"as one of {release.suppressed:,} groups"
+        if part.largest is not None:
+            raise QueryError(
+                f"{part.name(group)} is left out of the answer, because it is not among the largest, "
+                f"{among}. Ask accord.count(by=…, keys=…) for all of them."
+            )
         raise QueryError(
-            f"{part.name(group)} is left out of the answer, because it may be empty, as one of "
-            f"{release.suppressed:,} groups. Ask with suppress=False for all of them."
+            f"{part.name(group)} is left out of the answer, because it may be empty, {among}. "
+            "Ask with suppress=False for all of them."
         )
     return place
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import date
 from itertools import pairwise
 from math import isfinite, isinf, isnan
@@ -112,6 +113,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         **_booked(release),
         "value": plain_data(release.value),
         **({"suppressed": release.suppressed} if release.groups_together > 1 else {}),
+        **({} if release.others_at_most() is None else {"others_at_most": release.others_at_most()}),
         "interval": interval,
     }
 
@@ -274,6 +276,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "unit": plan.unit,
         "rmse": _or_null(plan.rmse),
         "rmse_here": _or_null(plan.rmse_here),
+        **({} if plan.largest is None else {"top": asdict(plan.largest)}),
         "bias_bound": plan.bias_bound,
         "assumptions": plan.assumptions,
     }

@@ -18,7 +18,7 @@ from accord.errors import QueryError
 from accord.people.spending import Unbooked
 from accord.planning import Plan, by_level, midpoint_error
 from accord.release.arithmetic import Arithmetic
-from accord.release.suppressing import is_suppressed
+from accord.release.suppressing import leaves_groups_out
 from accord.statistics import Algorithm, Answer, Grouped, Part
 from accord.statistics.query import A, Interval
 from accord.statistics.target import Additive, Products, Quantiles, Ranks
@@ -232,12 +232,32 @@ class Release(Arithmetic, Generic[A]):
     @property
     def groups_together(self) -> int:
         """For how many groups together intervals hold: for all, where some are left out; else for each."""
-        return self.plan.private_groups if is_suppressed(self.plan) else 1
+        return self.plan.private_groups if leaves_groups_out(self.plan) else 1
 
     @property
     def suppressed(self) -> int:
-        """How many groups are left out of the answer, because they may be empty (`suppress=`)."""
-        return self.plan.private_groups - len(cast(list[Any], self.answer)) if is_suppressed(self.plan) else 0
+        """How many groups are left out: they may be empty (`suppress=`), or are not among the largest."""
+        if not leaves_groups_out(self.plan):
+            return 0
+        return self.plan.private_groups - len(cast(list[Any], self.answer))
+
+    def others_at_most(self, confidence: float = 0.95) -> float | None:
+        """Of `accord.top`: what no group that is left out has more people than; None: none is left out.
+
+        It holds together with all intervals of this confidence. Free of charge.
+        """
+        refuse_confidence(confidence)
+        part = self._by
+        if part is None or part.largest is None or not self.suppressed:
+            return None
+        if not self.released:
+            return float(self.plan.spec.total)
+        shown = {part.group_of(row) for row in cast(list[dict[str, Any]], self.answer)}
+        others = [self.released[place] for group, place in part.places.items() if group not in shown]
+        largest = max(others)
+        value = self.plan.target.finish(largest, self.plan.spec.total)
+        _, high = self.interval_around(value, largest, 1 - (1 - confidence) / self.groups_together)
+        return float(high)
 
     def interval_around(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         """Of one answer, which was made of this that was released.

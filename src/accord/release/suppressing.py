@@ -1,4 +1,5 @@
-"""Which of many private groups are shown: those that are not empty, as far as what was released tells.
+"""Which of many private groups are shown: those that are not empty, as far as what was released tells; or
+the largest, or those of the largest that are not empty.
 
 Pure post-processing: it goes by public things and by what was released about all groups, and by nothing else.
 So it is free of charge, and there is nothing to prove about anybody's loss.
@@ -10,6 +11,8 @@ Size       Private groups are answered under add-remove, where every member adds
 Rule       A group is shown if this is larger than h, where the noises of an empty group exceed h with
            probability α/groups at most, α = 0.05. So with a probability of 95 % no empty group is shown. How
            many small ones are shown is not promised.
+Largest    Of these, with accord.top, the k groups with the largest noisy sizes, the largest first; of equal
+           ones, that of the earlier key.
 h          Let X be a continuous Laplace law of scale b whole numbers, Z the discrete one that is drawn. Then
            P(|X| ≥ z) ≤ P(|Z| ≥ z) = 2e^(−z/b)/(1 + e^(−1/b)) ≤ e^(−(z−1)/b) for whole z ≥ 1, so that both
            can be drawn with one sign and |Z − X| ≤ 1. Of k noises, h is that of the sum of k continuous ones
@@ -37,18 +40,27 @@ ALPHA = 0.05
 """How probable it may be that an empty group is shown, of all of them."""
 
 
-def is_suppressed(plan: Plan) -> bool:
-    """Whether groups may be left out of the answer. One that needs no data tells nothing about them."""
-    return (
-        plan.choice is not None
-        and isinstance(plan.query, Grouped)
-        and plan.query.part.suppress
-        and plan.reads_data
-    )
+def leaves_groups_out(plan: Plan) -> bool:
+    """Whether groups may be left out of the answer.
+
+    One that needs no data tells nothing about them: it shows all of them; of the largest, none.
+    """
+    if plan.choice is None or not isinstance(plan.query, Grouped):
+        return False
+    return plan.query.part.largest is not None or (plan.query.part.suppress and plan.reads_data)
 
 
 def shown(plan: Plan, released: Sequence[Sequence[Fraction]]) -> list[Any]:
-    """The groups that are shown, in their order."""
+    """The groups that are shown: in the order of their keys, or the largest of them first."""
+    assert isinstance(plan.query, Grouped)
+    part = plan.query.part
+    groups = _not_empty(plan, released) if part.suppress else list(part.groups)
+    if part.largest is None:
+        return groups
+    return sorted(groups, key=lambda group: -released[part.places[group]][0])[: part.largest]
+
+
+def _not_empty(plan: Plan, released: Sequence[Sequence[Fraction]]) -> list[Any]:
     assert isinstance(plan.query, Grouped)
     groups, alpha = plan.query.part.groups, ALPHA / plan.private_groups
     if isinstance(plan.target, Additive):

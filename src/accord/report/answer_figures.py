@@ -80,6 +80,9 @@ def _draw(axes: Any, release: Release) -> None:
         _quantiles(axes, rows)
     else:
         draw_points(axes, rows)
+        if release.plan.choice is not None and release.plan.largest is not None:
+            sizes = [row["value"] for row in rows[:MOST_BARS][::-1]]
+            axes.barh(range(len(sizes)), sizes, color=CHOSEN, alpha=0.25, height=0.5, zorder=0)
 
 
 def draw_points(axes: Any, rows: Sequence[Row]) -> None:

@@ -49,6 +49,7 @@ def plan_view(plan: Plan) -> RenderableType:
         _candidates_table(plan),
         Text(about, "dim"),
         *group_size_note(plan),
+        *_missed_note(plan),
         "",
         charges_view(plan),
         "",
@@ -134,6 +135,17 @@ def _public_groups_view(plan: Plan) -> RenderableType:
     return Group(table, Text(public, "dim"))
 
 
+def _missed_note(plan: Plan) -> list[Text]:
+    """How large a group may be that is missed among the largest."""
+    if (largest := plan.largest) is None or not plan.reads_data:
+        return []
+    missed = (
+        f"with 95 % no group that is left out has over {error(largest.missed_at_most)} people more than one "
+        "that is shown"
+    )
+    return [Text(missed, "dim")]
+
+
 def _charge_range(charges: IntArray) -> str:
     """The smallest and the largest charge of those who are charged."""
     paid = charges[charges > 0].tolist()
@@ -204,6 +216,12 @@ def _not_used(level: int, charge: int) -> str:
 def group_size_note(plan: Plan) -> list[Text]:
     """For which group an error holds that is stated once for all private groups."""
     query = plan.query
+    if (largest := plan.largest) is not None and plan.reads_data:
+        chosen = (
+            "error: of each size, before the largest are chosen. Of those that are chosen it is at most "
+            f"{error(largest.rmse_here_at_most)} about these people"
+        )
+        return [Text(chosen, "dim")]
     if not isinstance(query, Grouped) or not query.part.by or plan.target.adds_up:
         return []  # everyone adds something to every group of a sum or a count, be it 0
     same = "for groups of the same size: of a smaller group the error is larger, of a larger one smaller"

@@ -250,6 +250,8 @@ def _about_suppressed(release: Release) -> list[Text]:
     together = release.groups_together
     if together == 1:
         return []
+    if (shown := release.plan.query.part.largest) is not None:
+        return [Text(_about_largest(release, shown, together))]
     return [
         Text(
             f"{release.suppressed:,} of {together:,} groups are left out: shown are those whose noisy size "
@@ -258,6 +260,26 @@ def _about_suppressed(release: Release) -> list[Text]:
             "each with its own."
         )
     ]
+
+
+def _about_largest(release: Release, k: int, together: int) -> str:
+    """By which rule the largest groups are shown, and what is known about the others."""
+    if not release.plan.reads_data:
+        return "No data are read, so that nothing tells which groups are the largest."
+    number_shown = together - release.suppressed
+    fewer = (
+        f"; {k - number_shown:,} fewer than asked for, because the others may be empty (suppress=False, "
+        "--no-suppress, shows them)"
+        if number_shown < k
+        else ""
+    )
+    most = release.others_at_most()
+    left_out = f", and none of the {release.suppressed:,} others has over"
+    others = "" if most is None else f"{left_out} {error(most)} people"
+    return (
+        f"Shown are the largest noisy sizes of {together:,} groups{fewer}. 95 %: the intervals of all "
+        f"{together:,} groups hold together{others}. Sizes that are shown for being large lean upward."
+    )
 
 
 def _any_answer(value: Any) -> str:

@@ -13,10 +13,11 @@ from accord.statistics.crosstab import CROSSTAB, crosstab
 from accord.statistics.encoding import Category, Codes, Encoding, Grid, Indicator, Numeric, OneOf
 from accord.statistics.extremes import MAX, MIN, Max, Min, max, min
 from accord.statistics.grid import PER_PERSON, OnGrid
-from accord.statistics.groups import Grouped, Part, target_and_moves
+from accord.statistics.groups import Grouped, target_and_moves
 from accord.statistics.histogram import HISTOGRAM, Histogram, histogram
 from accord.statistics.mean import MEAN, Mean, mean
 from accord.statistics.missing import reporting_missing
+from accord.statistics.part import Part
 from accord.statistics.proportion import PROPORTION, Proportion, proportion
 from accord.statistics.quantile import MEDIAN, QUANTILE, Quantile, median, quantile
 from accord.statistics.query import Answer, Ends, Interval, Query
@@ -24,12 +25,14 @@ from accord.statistics.regression import REGRESSION, Coefficients, Regression, r
 from accord.statistics.statistic import Statistic
 from accord.statistics.sum import ROWS, SUM, Rows, Sum, rows, sum
 from accord.statistics.target import Target
+from accord.statistics.top import TOP, top
 from accord.statistics.variance import STD, VARIANCE, Std, Variance, std, variance
 from accord.statistics.workload import Workload, workload
 
 ALL: tuple[Statistic, ...] = (
     COUNT,
     CROSSTAB,
+    TOP,
     SUM,
     MEAN,
     PROPORTION,
@@ -100,6 +103,7 @@ __all__ = [
     "std",
     "sum",
     "target_and_moves",
+    "top",
     "variance",
     "workload",
 ]

@@ -44,7 +44,7 @@ from accord.statistics.covariance import (
 )
 from accord.statistics.encoding import Product, Q
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Ends, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
@@ -230,6 +230,7 @@ def correlation(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[float]:
     """The correlation of two columns (Pearson's), from −1 to 1, over all people who have not opted out.
 
@@ -240,7 +241,7 @@ def correlation(
     'correlation of age and income'
     """
     query = of_two(Correlation, column, other, bounds, missing)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 CORRELATION = Statistic("correlation", correlation, Moments, ("column", "other", "bounds", "missing"))

@@ -18,7 +18,7 @@ from accord.relation import Relation
 from accord.statistics import where as grammar
 from accord.statistics.encoding import Indicator
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Counted, Form
@@ -132,17 +132,19 @@ def count(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[float]:
     """How many people meet a condition; without one, how many there are, which is public.
 
-    With `by` and `keys`, for each group, and `at_most`, `suppress`: see `accord.mean`.
+    With `by` and `keys`, for each group, and `at_most`, `suppress`, `rest`: see `accord.mean`.
 
     >>> count(where="age >= 65").columns
     ('age',)
     """
-    if by is None and membership == "private" and keys is None and at_most == 1 and suppress is None:
+    is_about_all = by is None and membership == "private" and keys is None and at_most == 1
+    if is_about_all and suppress is None and rest is None:
         return Count(where, None if where is None else grammar.parse(where))
-    return part_of(Count(None, None), where, by, keys, membership, at_most, suppress)
+    return part_of(Count(None, None), where, by, keys, membership, at_most, suppress, rest)
 
 
 COUNT = Statistic("count", count, Counted, ())

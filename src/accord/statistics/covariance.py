@@ -38,7 +38,7 @@ from accord.statistics.central import Polynomial, Uneven, largest_variance, seve
 from accord.statistics.encoding import Codes, Numeric, Product, Q
 from accord.statistics.grid import MISSING, NONE_MISSING
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Ends, Interval, Query, column_name, number_text
 from accord.statistics.regression import read_numeric
 from accord.statistics.spread import Spread
@@ -359,6 +359,7 @@ def covariance(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[float]:
     """The covariance of two columns over all people who have not opted out.
 
@@ -370,7 +371,7 @@ def covariance(
         missing: "exclude": whoever lacks one of the two values is left out, and how many they are stays
             private. "none": no value is missing, as is publicly known; "middle": a missing value counts as
             the middle of its bounds.
-        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
 
     Raises:
         QueryError: bounds that are reversed, equal or missing, and the like.
@@ -379,7 +380,7 @@ def covariance(
     'covariance of age and income'
     """
     query = of_two(Covariance, column, other, bounds, missing)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 COVARIANCE = Statistic("covariance", covariance, Moments, ("column", "other", "bounds", "missing"))

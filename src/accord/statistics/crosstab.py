@@ -12,6 +12,7 @@ from typing import Any
 from accord.errors import QueryError
 from accord.statistics.count import count
 from accord.statistics.groups import Rows
+from accord.statistics.keys import RestLabels
 from accord.statistics.query import Query
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Counted
@@ -24,13 +25,15 @@ def crosstab(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[Rows]:
     """How many people there are in each combination of the keys of two or more columns.
 
     Args:
         columns: their names; printed, the first goes down and the second across.
         keys: {column: its keys}, declared. Left out: as the table declares them (`accord.catalog`).
-        where, membership, at_most, suppress: of whom: see `accord.mean`. In how many cells one person may be.
+        where, membership, at_most, suppress, rest: of whom: see `accord.mean`. In how many cells one person
+            may be.
 
     The same as `accord.count(by=[…], keys={…})`. `release.margin("ward")` has the sums of its cells.
 
@@ -42,7 +45,15 @@ def crosstab(
             f"a crosstab is of two columns or more, not of {len(columns)}. "
             "Name them all; for one, ask accord.count with by= and keys=."
         )
-    return count(where, by=columns, keys=keys, membership=membership, at_most=at_most, suppress=suppress)
+    return count(
+        where,
+        by=columns,
+        keys=keys,
+        membership=membership,
+        at_most=at_most,
+        suppress=suppress,
+        rest=rest,
+    )
 
 
-CROSSTAB = Statistic("crosstab", crosstab, Counted, ("columns",), is_alias=True)
+CROSSTAB = Statistic("crosstab", crosstab, Counted, ("columns",), is_alias=True, is_by_columns=True)

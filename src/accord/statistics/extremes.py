@@ -15,7 +15,7 @@ from typing import Any
 from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, Value
 from accord.statistics.ranks import MIDPOINT_FACTOR, SIZE_PART, RankQuery, RankTarget, on_rank_grid
 from accord.statistics.statistic import Statistic
@@ -93,6 +93,7 @@ def min(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
     rounded: bool | Iterable[float] | None = None,
 ) -> Query[Value]:
@@ -102,7 +103,7 @@ def min(
     121
     """
     query = on_rank_grid(Min, column, bounds, step, missing, per_person, rounded)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 @asked_by_group
@@ -118,6 +119,7 @@ def max(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
     rounded: bool | Iterable[float] | None = None,
 ) -> Query[Value]:
@@ -127,7 +129,7 @@ def max(
     'max of age'
     """
     query = on_rank_grid(Max, column, bounds, step, missing, per_person, rounded)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 _OPTIONS = ("column", "bounds", "step", "missing", "per_person", "rounded")

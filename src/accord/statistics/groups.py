@@ -13,6 +13,11 @@ Somebody whose rows are of several keys is in the most frequent of them (engines
 `Plan.times` is 2k, and k under add-remove. Where they are is a function of their own rows, and of nobody
 else's; whoever has no value in one of them is not in that one.
 
+With `rest=` whoever has a value in the column that is none of the keys is in one more group (NULL is no
+value: outside of all). It is the last key, and a group like the others: no two of them have a row in common.
+So a person may change from a key to the rest, and that is leaving one part and coming into another, as from a
+key to a key; rows of several undeclared values are rows of one group, as frequent as all of them together.
+
 With several columns, by=["ward", "sex"], a group is a combination of one key of each, and a row that has no
 declared key in one of the columns is in none. The combinations part the rows as the keys of one column do, so
 that nothing else changes: a person is in their most frequent combination, `at_most` counts combinations, and
@@ -37,8 +42,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
@@ -47,7 +50,17 @@ from accord.relation import Relation, named
 from accord.statistics import where as grammar
 from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import Codes, OneOf
-from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_columns, read_keys_of
+from accord.statistics.keys import (
+    By,
+    Keys,
+    RestLabels,
+    read_at_most,
+    read_columns,
+    read_keys_of,
+    refuse_too_many,
+    with_rest,
+)
+from accord.statistics.part import MEMBERSHIP, Part
 from accord.statistics.query import A, Query
 from accord.statistics.target import Counted
 
@@ -55,7 +68,6 @@ if TYPE_CHECKING:
     from accord.statistics.encoding import Encoding
     from accord.statistics.target import Target
 
-MEMBERSHIP = ("private", "public")
 MOST_SHOWN = 50
 """Of more groups, those that may be empty are left out of an answer, unless it is said otherwise."""
 MOST_FREQUENT = "each in their most frequent one"
@@ -80,84 +92,6 @@ class AskedByGroup(Protocol[P, A]):
 def asked_by_group(constructor: Callable[P, Query[A]]) -> AskedByGroup[P, A]:
     """The constructor, of which a table may say what is left out (declared.py)."""
     return cast(AskedByGroup[P, A], left_to_the_table(constructor))
-
-
-@dataclass(frozen=True)
-class Part:
-    """Which rows a question is about."""
-
-    where: str | None
-    condition: grammar.Condition | None
-    by: tuple[str, ...]
-    """The columns of the groups; () without groups."""
-    keys: tuple[tuple[Any, ...], ...]
-    """The declared keys of each of these columns."""
-    public: bool
-    at_most: int = 1
-    """Of how many of the groups one person may be."""
-    suppress: bool = False
-    """Whether groups that may be empty are left out of the answer (release/suppressing.py)."""
-
-    @cached_property
-    def places(self) -> dict[Any, int]:
-        """The place of each group."""
-        return {group: place for place, group in enumerate(self.groups)}
-
-    @cached_property
-    def groups(self) -> tuple[Any, ...]:
-        """The keys of one column; of several, their combinations, of which the last key changes first."""
-        if len(self.keys) == 1:
-            return self.keys[0]
-        return tuple(product(*self.keys)) if self.keys else ()
-
-    @property
-    def as_asked(self) -> tuple[Any, Any]:
-        """`by=` and `keys=`: of one column its name and its keys, of several a tuple of each."""
-        if len(self.by) == 1:
-            return self.by[0], self.keys[0]
-        return self.by or None, self.keys
-
-    def row(self, group: Any) -> dict[str, Any]:
-        """What a row of an answer says about which group it is of."""
-        keys = (group,) if len(self.by) == 1 else group
-        return dict(zip(self.by, keys, strict=True))
-
-    def group_of(self, row: dict[str, Any]) -> Any:
-        """Which group a row of an answer is of."""
-        keys = tuple(row[by] for by in self.by)
-        return keys[0] if len(keys) == 1 else keys
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (*(grammar.columns(self.condition) if self.condition else ()), *self.by)
-
-    @property
-    def label(self) -> str:
-        return (
-            (f" where {self.where}" if self.where else "")
-            + (f" by {', '.join(self.by)}" if self.by else "")
-            + (f" (each in up to {self.at_most})" if self.at_most > 1 else "")
-        )
-
-    def name(self, group: Any) -> str:
-        """One of the groups, in words."""
-        keys = " AND ".join(f"{by} = {key!r}" for by, key in self.row(group).items()) if self.by else ""
-        return " ".join(filter(None, (keys, f"where {self.where}" if self.where else "")))
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            **({"where": self.where} if self.where else {}),
-            **self._described_groups(),
-            **({"at_most": self.at_most} if self.at_most > 1 else {}),
-            **({"suppress": True} if self.suppress else {}),
-            "membership": MEMBERSHIP[self.public],
-        }
-
-    def _described_groups(self) -> dict[str, Any]:
-        if len(self.by) == 1:
-            return {"by": self.by[0], "keys": described_keys(self.keys[0])}
-        each = {by: described_keys(keys) for by, keys in zip(self.by, self.keys, strict=True)}
-        return {"by": list(self.by), "keys": each} if self.by else {}
 
 
 @dataclass(frozen=True)
@@ -207,8 +141,8 @@ class Grouped(Query):
 
     def part_assumptions(self) -> list[str]:
         """What is taken for granted about who is in which part."""
-        what = "keys" if len(self.part.by) < 2 else "combinations of keys"
-        keys = [f"the {self.groups} {what} were declared, not taken from the data"] if self.part.by else []
+        keys = [f"the {self.part.listed} were declared, not taken from the data"] if self.part.by else []
+        keys += [self.part.about_rest] if self.part.about_rest else []
         if self.part.public:
             charged = "public, as declared; everyone is charged for their own group only"
         elif self.part.by:
@@ -223,8 +157,9 @@ class Grouped(Query):
             )
         most = self.part.at_most
         several = f"a person may be in up to {most} of the groups, and is charged for all of them"
-        suppressed = [self.suppression] if self.part.suppress else []
-        return [f"who is in which group is {charged}", *keys, *([several] if most > 1 else []), *suppressed]
+        shown = [self.suppression] if self.part.suppress else []
+        shown += [self.choice_of_largest] if self.part.largest else []
+        return [f"who is in which group is {charged}", *keys, *([several] if most > 1 else []), *shown]
 
     @property
     def suppression(self) -> str:
@@ -232,6 +167,14 @@ class Grouped(Query):
         return (
             "shown are the groups whose noisy size is larger than noise makes that of an empty one, but for "
             f"5 % over all {self.groups:,} groups; intervals hold for all of them together"
+        )
+
+    @property
+    def choice_of_largest(self) -> str:
+        """That some groups are shown for their size, and what that does."""
+        return (
+            f"shown are the {self.part.largest:,} of {self.groups:,} groups with the largest noisy sizes, "
+            "which lean upward for it; intervals hold for all groups together"
         )
 
     @property
@@ -314,6 +257,7 @@ def part_of(
     membership: str,
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query:
     """The question about a part of the people, if there is one."""
     if not (suppress is None or isinstance(suppress, bool)):
@@ -321,8 +265,9 @@ def part_of(
             f"suppress={suppress!r} is not True or False. True leaves out groups that may be empty; without "
             f"it that is so above {MOST_SHOWN} groups."
         )
-    if by is None and suppress is not None:
-        raise QueryError("suppress= is about groups. Add by= with their column, or leave it out.")
+    for name, given in (("suppress", suppress), ("rest", rest)):
+        if by is None and given is not None:
+            raise QueryError(f"{name}= is about groups. Add by= with their column, or leave it out.")
     if membership not in MEMBERSHIP:
         raise QueryError(
             f"membership={membership!r} is not offered. It is 'private' (who is in which group is a secret) "
@@ -348,9 +293,11 @@ def part_of(
         raise QueryError("keys= are the groups of a column. Add by= with its name.")
     condition = None if where is None else grammar.parse(where)
     columns = () if by is None else read_columns(by)
-    declared = () if keys is None else read_keys_of(columns, keys)
+    of_columns = () if keys is None else with_rest(columns, read_keys_of(columns, keys), rest)
+    refuse_too_many(of_columns)
+    groups = prod(map(len, of_columns))
     is_public = membership == "public"
-    most = 1 if by is None else read_at_most(at_most, prod(map(len, declared)), "groups")
+    most = 1 if by is None else read_at_most(at_most, groups, "groups")
     if most > 1 and is_public:
         raise QueryError(
             f"at_most={most} is for groups of which it is private who is in which: nobody is in several "
@@ -361,8 +308,8 @@ def part_of(
             f"at_most={most} could be of the categories or of the groups. "
             "Leave by= out, and ask about each group with where=; or leave at_most= out."
         )
-    left_out = _suppresses(query, suppress, prod(map(len, declared)), is_public)
-    return Grouped(query, Part(where, condition, columns, declared, is_public, most, left_out))
+    left_out = _suppresses(query, suppress, groups, is_public)
+    return Grouped(query, Part(where, condition, columns, of_columns, is_public, most, left_out))
 
 
 def _suppresses(query: Query, suppress: bool | None, groups: int, is_public: bool) -> bool:

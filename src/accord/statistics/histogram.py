@@ -27,7 +27,16 @@ from accord.relation import Relation
 from accord.statistics.encoding import Kind, OneOf, PerPerson
 from accord.statistics.grid import ROWS_COME_TO, read_per_person
 from accord.statistics.groups import MOST_FREQUENT, TIES, asked_by_group, part_of
-from accord.statistics.keys import By, Keys, described_keys, read_at_most, read_label, read_labels, read_list
+from accord.statistics.keys import (
+    By,
+    Keys,
+    RestLabels,
+    described_keys,
+    read_at_most,
+    read_label,
+    read_labels,
+    read_list,
+)
 from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Cells
@@ -233,6 +242,7 @@ def histogram(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
 ) -> Query[dict[Any, float]]:
     """How many people lie in each cell. Cells are declared, never taken from the data.
@@ -246,7 +256,7 @@ def histogram(
         missing: the cell for missing values (and for values that are not declared): one of the cells, or a
             new name. By default ("exclude") such people are in no cell. With edges also "none": no value is
             missing, as is publicly known; a stray one counts in the "middle" cell.
-        where, by, keys, membership, suppress: of whom: see `accord.mean`.
+        where, by, keys, membership, suppress, rest: of whom: see `accord.mean`.
         at_most: in how many categories (with `by`, groups) one person may be, where people have several rows:
             their most frequent ones. The more, the noisier.
         per_person: with edges, what a person's rows come to: their "mean", "sum", "min" or "max".
@@ -296,7 +306,7 @@ def histogram(
     if values and by is None:
         most, at_most = read_at_most(at_most, len(values), "categories"), 1
     query = Histogram(name, ends, values, missing_cell, cells, is_declared, kind, of_rows, most)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 def _middle_cell(edges: tuple[Fraction, ...]) -> int:

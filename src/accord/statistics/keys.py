@@ -1,6 +1,7 @@
 """Declared keys: of the column, or the columns, of by=; and labels of categories, which are read alike.
 
-Keys are a list, anything that is like one (an array, a column of a data frame), or a file (key_files.py).
+Keys are a list, anything that is like one (an array, a column of a data frame), a file (key_files.py), or
+those that public people have, which are public because they are (people/public.py).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from datetime import date, datetime
 from hashlib import sha256
 from math import prod
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from accord.errors import QueryError
 from accord.statistics.query import column_name, exact
@@ -23,10 +24,37 @@ MOST_LISTED = 1_000
 """Documents list so many keys of a column; of more they say how many there are, and a digest."""
 By: TypeAlias = "str | Iterable[str] | None"
 """One column, or several."""
-Listed: TypeAlias = "Iterable[Any] | str | PathLike[str]"
-"""Keys of a column: a list or the like, or a file of them."""
+
+
+@runtime_checkable
+class SuggestedKeys(Protocol):
+    """What public people tell about a column (`Table.public`)."""
+
+    @property
+    def column(self) -> str: ...
+
+    @property
+    def keys(self) -> tuple[Any, ...] | None: ...
+
+    @property
+    def why(self) -> Mapping[str, str]: ...
+
+
+Listed: TypeAlias = "Iterable[Any] | str | PathLike[str] | SuggestedKeys"
+"""Keys of a column: a list or the like, a file of them, or those that public people have."""
 Keys: TypeAlias = "Listed | Mapping[str, Listed] | None"
 """Of one column, or {column: keys}."""
+RestLabels: TypeAlias = "str | Mapping[str, str] | None"
+"""What the rest is called of every column, or {column: label}."""
+
+
+class Rest(str):
+    """Among the keys of a column, the last: of whoever has a value there that is none of the others.
+
+    It is the text that answers call this group, and no value of the column.
+    """
+
+    __slots__ = ()
 
 
 def read_at_most(at_most: Any, declared: int, what: str) -> int:
@@ -80,14 +108,61 @@ def read_keys_of(columns: tuple[str, ...], keys: Any) -> tuple[tuple[Any, ...], 
                 f"keys= has {column!r}, which is not a column of by= ({', '.join(columns)}). "
                 "Leave it out, or add it to by=."
             )
-    declared = tuple(read_keys(keys[column], column, f" of {column!r}") for column in columns)
-    sizes = tuple(map(len, declared))
-    if len(columns) > 1 and prod(sizes) > MOST_COMBINATIONS:
+    return tuple(read_keys(keys[column], column, f" of {column!r}") for column in columns)
+
+
+def split_rest(keys: tuple[Any, ...]) -> tuple[tuple[Any, ...], Rest | None]:
+    """The declared keys of a column, and what the rest is called, if it is a group."""
+    *declared, last = keys
+    return (tuple(declared), last) if isinstance(last, Rest) else (keys, None)
+
+
+def with_rest(
+    columns: tuple[str, ...], keys: tuple[tuple[Any, ...], ...], rest: RestLabels
+) -> tuple[tuple[Any, ...], ...]:
+    """The keys of each column of by=, and the rest of those columns of which it is asked for.
+
+    >>> with_rest(("ward",), (("A", "B"),), "other")
+    (('A', 'B', 'other'),)
+    """
+    if isinstance(rest, Mapping):
+        for column in rest:
+            if column not in columns:
+                raise QueryError(
+                    f"rest= has {column!r}, which is not a column of by= ({', '.join(columns)}). "
+                    "Leave it out, or add it to by=."
+                )
+        labels = [rest.get(column) for column in columns]
+    else:
+        labels = [rest] * len(columns)
+    return tuple(
+        of_column if label is None else (*of_column, _rest(label, of_column))
+        for of_column, label in zip(keys, labels, strict=True)
+    )
+
+
+def _rest(label: Any, keys: tuple[Any, ...]) -> Rest:
+    if not isinstance(label, str) or not label.strip():
+        raise QueryError(
+            f"rest={label!r} is not a name for the group of everyone whose value is none of the keys. "
+            "Give a text, such as rest='other'."
+        )
+    if label in map(str, keys):
+        raise QueryError(
+            f"rest={label!r} is one of the keys, and names the group of everyone whose value is none of "
+            "them. Give it another name."
+        )
+    return Rest(label)
+
+
+def refuse_too_many(keys: tuple[tuple[Any, ...], ...]) -> None:
+    """Refuse more combinations of the keys of several columns than are answered at once."""
+    sizes = tuple(map(len, keys))
+    if len(sizes) > 1 and prod(sizes) > MOST_COMBINATIONS:
         raise QueryError(
             f"by= with these keys has {prod(sizes):,} groups ({' × '.join(f'{n:,}' for n in sizes)}), and at "
             f"most {MOST_COMBINATIONS:,} are answered at once. Declare fewer keys, or fewer columns."
         )
-    return declared
 
 
 def read_keys(keys: Any, column: str, whose: str = "", kind: str | None = None) -> tuple[Any, ...]:
@@ -98,6 +173,8 @@ def read_keys(keys: Any, column: str, whose: str = "", kind: str | None = None) 
     >>> read_keys(["A", "B"], "ward")
     ('A', 'B')
     """
+    if isinstance(keys, SuggestedKeys):
+        keys = _of_public_people(keys, column)
     if isinstance(keys, (str, PathLike)):
         from accord.key_files import as_kind, read_key_file
 
@@ -110,6 +187,19 @@ def read_keys(keys: Any, column: str, whose: str = "", kind: str | None = None) 
             "Give at least one, each once."
         )
     return groups
+
+
+def _of_public_people(look: SuggestedKeys, column: str) -> tuple[Any, ...]:
+    """The keys that a look at public people suggests for a column."""
+    if look.column != column:
+        raise QueryError(
+            f"keys= are those that public people have in {look.column!r}, and by= is {column!r}. "
+            f"Look at that column: people.public({column!r})."
+        )
+    if look.keys is None:
+        why = look.why.get("keys", "it has none of text, and no codes")
+        raise QueryError(f"public people suggest no keys of {column!r}: {why}. Declare them: keys=[…].")
+    return look.keys
 
 
 def described_keys(keys: tuple[Any, ...]) -> Any:

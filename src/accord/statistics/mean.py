@@ -23,7 +23,7 @@ from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, decimal, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Additive, Form, factor_for
@@ -241,6 +241,7 @@ def mean(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The mean of a column over all people who have not opted out.
@@ -269,6 +270,8 @@ def mean(
             released tells: a group is shown if its noisy size is larger than the noise makes that of an empty
             one, but for a probability of 5 % for all groups together. The intervals of those that are shown
             then hold for all groups together. Left out: above 50 groups. Free of charge.
+        rest: what one more group is called, of everyone whose value is none of the keys: rest="other".
+            Whoever has no value is in no group. Of several columns, one for each; {column: name} for some.
         per_person: what a person's rows come to, where they have several: their "mean", "sum", "min" or
             "max". The bounds are about that.
 
@@ -279,7 +282,7 @@ def mean(
     'mean of income'
     """
     query = with_std(on_grid(Mean, column, bounds, step, missing, per_person), std)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 _Mean = TypeVar("_Mean", bound=Mean)

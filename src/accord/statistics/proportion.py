@@ -21,7 +21,7 @@ from accord.relation import Relation
 from accord.statistics import where as grammar
 from accord.statistics.encoding import Indicator
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.mean import MeanTarget, MembersMean, PresentMean
 from accord.statistics.query import Answer, Ends, Query
 from accord.statistics.spread import Spread
@@ -148,6 +148,7 @@ def proportion(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[float]:
     """The share of people who meet a condition, from 0 to 1, among all who have not opted out.
 
@@ -178,7 +179,7 @@ def proportion(
             "meet the condition or not is left out) or 'none' (no value is missing)."
         )
     return part_of(
-        Proportion(condition.strip(), parsed, missing), where, by, keys, membership, at_most, suppress
+        Proportion(condition.strip(), parsed, missing), where, by, keys, membership, at_most, suppress, rest
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, Value, exact, number_text
 from accord.statistics.ranks import (
     MIDPOINT_FACTOR,
@@ -151,6 +151,7 @@ def quantile(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
     interval: str | None = None,
     rounded: bool | Iterable[float] | None = None,
@@ -164,7 +165,7 @@ def quantile(
             nearer bound.
         step: the distance of the points that can be answered; by default a 65,536th of the width, or a day.
         missing: what becomes of missing values: see `accord.mean`.
-        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
         interval: "values" for an interval in values besides the one in percentiles. Two thirds of the charge
             are spent on it.
@@ -203,7 +204,7 @@ def quantile(
         listed=listed,
         in_values=in_values,
     )
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 def _fraction(p: Any) -> Fraction:
@@ -235,6 +236,7 @@ def median(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
     interval: str | None = None,
     rounded: bool | Iterable[float] | None = None,
@@ -246,7 +248,7 @@ def median(
     """
     in_values = _asks_for_values(interval)
     query = on_rank_grid(Quantile, column, bounds, step, missing, per_person, rounded, in_values=in_values)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 _OPTIONS = ("column", "bounds", "step", "missing", "per_person", "interval", "rounded")

@@ -29,7 +29,7 @@ from accord.statistics.encoding import Category, Codes, Numeric, Q
 from accord.statistics.grid import MISSING, NONE_MISSING
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.histogram import read_categories
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
 from accord.statistics.statistic import Statistic
 from accord.statistics.target import Products
@@ -265,6 +265,7 @@ def regression(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[Coefficients]:
     """A linear regression of one column on others.
 
@@ -278,7 +279,7 @@ def regression(
         missing: "exclude": whoever lacks a value in any of the columns (or has an undeclared category) is
             left out, and how many that are stays private. "none": no value is missing, as is publicly known;
             a stray one counts as the "middle" of its bounds, or as the first category.
-        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
 
     >>> bounds, categories = {"income": (0, 200_000), "age": (18, 100)}, {"sex": ["f", "m"]}
     >>> regression("income", ["age", "sex"], bounds, categories).label
@@ -332,7 +333,7 @@ def regression(
             f"the features become {query.codes} columns; "
             f"more than {_MOST_COLUMNS} are too many for any noise. Leave some out."
         )
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 def _feature(column: str, bounds: Mapping[str, Any], categories: Mapping[str, Any]) -> Numeric | Category:

@@ -36,8 +36,8 @@ from accord.statistics.count import count
 from accord.statistics.covariance import covariance
 from accord.statistics.extremes import max as largest
 from accord.statistics.extremes import min as smallest
-from accord.statistics.groups import MEMBERSHIP
 from accord.statistics.mean import mean
+from accord.statistics.part import MEMBERSHIP
 from accord.statistics.proportion import proportion
 from accord.statistics.quantile import median, quantile
 from accord.statistics.query import Query

@@ -36,3 +36,5 @@ class Statistic:
     """Those of `options` that no other statistic takes: it declares them itself."""
     is_alias: bool = False
     """Whether it is another name for a statistic, as median is for a quantile."""
+    is_by_columns: bool = False
+    """Whether the columns that it names are those of its groups, so that it takes no `by`."""

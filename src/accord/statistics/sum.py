@@ -26,7 +26,7 @@ from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
 from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.mean import Mean, MeanTarget, with_std
 from accord.statistics.query import Answer, Interval, Query, number_text
 from accord.statistics.statistic import Option, Statistic
@@ -223,6 +223,7 @@ def sum(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[float]:
     """The sum of a column over all people who have not opted out. A missing value counts as 0. See `mean`.
 
@@ -230,7 +231,7 @@ def sum(
     'value'
     """
     query = with_std(on_grid(Sum, column, bounds, step, missing), std)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 @asked_by_group
@@ -243,6 +244,7 @@ def rows(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
 ) -> Query[float]:
     """How many rows all people who have not opted out have together: visits, orders, claims.
 
@@ -250,7 +252,7 @@ def rows(
 
     Args:
         max: the most that one person counts for, public.
-        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
 
     >>> rows(max=50).label
     'number of rows'
@@ -261,7 +263,7 @@ def rows(
             f"Give the most that one person counts for, from 1 to {_MOST_ROWS}."
         )
     query = on_grid(Rows, "rows", (0, max), step=1, missing=0)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 SUM = Statistic("sum", sum, Total, ("column", "bounds", "std", "step", "missing"))

@@ -29,7 +29,7 @@ from accord.relation import Relation
 from accord.statistics.central import Moments, Polynomial, Uneven, in_x, several
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
-from accord.statistics.keys import By, Keys
+from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
@@ -315,6 +315,7 @@ def variance(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The variance of a column over all people who have not opted out, with no more noise than their mean.
@@ -325,14 +326,14 @@ def variance(
             them (`accord.catalog`).
         step: the values' own resolution (1 for whole numbers), if known; it divides the width.
         missing: what becomes of missing values: see `accord.mean`.
-        where, by, keys, membership, at_most, suppress: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
 
     >>> variance("income", bounds=(0, 200_000)).label
     'variance of income'
     """
     query = on_grid(Variance, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 @asked_by_group
@@ -348,6 +349,7 @@ def std(
     membership: str = "private",
     at_most: int = 1,
     suppress: bool | None = None,
+    rest: RestLabels = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The standard deviation of a column: the square root of its `variance`.
@@ -356,7 +358,7 @@ def std(
     'standard deviation of income'
     """
     query = on_grid(Std, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most, suppress)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
 
 
 VARIANCE = Statistic("variance", variance, Additive, ("column", "bounds", "step", "missing", "per_person"))

@@ -61,7 +61,7 @@ class Statistic:
     name: str
     ask: Callable[[Scale], Query]
     part: str = ""
-    """"where", "by" or "by two columns", if it is about parts of the people."""
+    """"where", "by" or the like, if it is about parts of the people."""
     needs_user: bool = False
     """Whether it needs to know whose rows are whose."""
     is_several: bool = False
@@ -144,6 +144,7 @@ _UP_TO_TWO: dict[str, Any] = {"by": "g", "keys": [1, 2, 3], "at_most": 2}
 _IN_SEVERAL: dict[str, Callable[[Scale], Query]] = {
     "histogram in up to two cells": lambda s: accord.histogram("g", categories=[3, 1, 2], at_most=2),
     "count by up to two groups": lambda s: accord.count(**_UP_TO_TWO),
+    "count by up to two groups and the rest": lambda s: accord.count(**_UP_TO_TWO, rest="other"),
     "mean by up to two groups": lambda s: accord.mean("x", s.bounds, step=s.step, **_UP_TO_TWO),
 }
 """Of people who are in up to two of three groups or cells."""
@@ -152,6 +153,14 @@ _IN_CELLS: dict[str, Callable[[Scale], Query]] = {
     name: partial(QUESTIONS[name], **_CELLS) for name in ("count", "mean", "sum", "histogram", "median")
 }
 """By two columns."""
+_WITH_REST: dict[str, Any] = {"by": "g", "keys": [1], "rest": "other"}
+_IN_THE_REST: dict[str, Callable[[Scale], Query]] = {
+    name: partial(QUESTIONS[name], **_WITH_REST) for name in ("count", "mean", "median")
+}
+"""By one column, and whoever has none of its keys."""
+_LARGEST: dict[str, Callable[[Scale], Query]] = {
+    "count by the largest": lambda s: accord.top("g", k=1, keys=[1, 2]),
+}
 PARTS: dict[str, dict[str, Any]] = {"": {}, "where": {"where": "m > 0"}, "by": {"by": "g", "keys": [1, 2]}}
 
 
@@ -163,6 +172,10 @@ def _statistics() -> Iterator[Statistic]:
             yield Statistic(f"{name} {part}".strip(), partial(ask, **of), part, name == "rows")
     for name, ask in _IN_CELLS.items():
         yield Statistic(f"{name} by two columns", ask, "by two columns")
+    for name, ask in _IN_THE_REST.items():
+        yield Statistic(f"{name} by and the rest", ask, "by and the rest")
+    for name, ask in _LARGEST.items():
+        yield Statistic(name, ask, "by the largest")
     for name, ask in _IN_SEVERAL.items():
         yield Statistic(name, ask, "by" if " by " in name else "", needs_user=True, is_several=True)
 
@@ -224,6 +237,7 @@ def possible_people(statistic: Statistic) -> list[Person]:
         values = [(x, 0) for x in ((-1, 2, nan) if part else (-1, 1, 2, nan))]
     has_groups = part.startswith("by") or statistic.name == "regression on a category"
     gs: Sequence[float] = (1, 2, 9) if has_groups else (1,)
+    gs = (1, 2, 9, nan) if part == "by and the rest" else gs
     ms: Sequence[float] = {"where": (1, 0), "by two columns": (1, 0, 9)}.get(part, (1,))
     rows = [Row(x, z, g, m) for x, z in values for g in gs for m in ms]
     return [(row,) * times for row in rows for times in ((1, 2, 3) if statistic.needs_user else (1,))]

@@ -29,7 +29,12 @@ _WHERE = (
     "x >= 50 OR c IS NULL",
     "d >= '2020-06-01'",
 )
-_BY = (", by='g', keys=[1, 2]", ", by='c', keys=['a', 'b']", ", by='b', keys=[True, False]")
+_BY = (
+    ", by='g', keys=[1, 2]",
+    ", by='c', keys=['a', 'b']",
+    ", by='b', keys=[True, False]",
+    ", by='c', keys=['b'], rest='other'",
+)
 _RARE_QUESTIONS = (
     "accord.sum('x', (-100, -5), step=1, where='m > 1')",
     "accord.sum('x', (-100, -5), step=1, by='g', keys=[1, 2])",
@@ -55,6 +60,8 @@ _RARE_QUESTIONS = (
     "accord.correlation('m', 'x', bounds={'x': (0, 100), 'm': (0, 5)}, missing='none', by='g', keys=[1, 2])",
     "accord.proportion('x >= 50 OR NOT b = TRUE')",
     "accord.proportion('x < 10', missing='none', by='g', keys=[1, 2])",
+    "accord.crosstab('g', 'c', keys={'g': [1, 2], 'c': ['a']}, rest={'c': 'other'}, at_most=2)",
+    "accord.top('c', k=2, keys=['c', 'a', 'b'])",
     "accord.mean('x', (0, 100), step=1, by='p', keys=[1, 2], membership='public')",
 )
 _SAMPLED = "show(accord.sample(noisy_count, people, t='max', columns=['x'], rows='numpy'))"
@@ -99,7 +106,8 @@ def _opening(name: str, source: Source, more_options: str = "") -> Step:
 def _part(dice: Dice, public: bool, single: bool) -> str:
     """About whom a question is."""
     if public and not single and dice.chance(0.3):
-        return f"{dice.one('', ', where=' + repr('p < 2'))}, by='p', keys=[1, 2], membership='public'"
+        keys = dice.one("[1, 2]", "[1], rest='other'")
+        return f"{dice.one('', ', where=' + repr('p < 2'))}, by='p', keys={keys}, membership='public'"
     part = f", where={dice.one(*_WHERE)!r}" if dice.chance(0.4) else ""
     if single or dice.chance(0.5):
         return part

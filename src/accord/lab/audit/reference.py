@@ -35,6 +35,7 @@ from accord.lab.audit.reference_values import (
     compare,
     condition,
     decimal,
+    is_null,
     number,
     since_1970,
     spelled,
@@ -44,6 +45,9 @@ PUBLIC, HALF, DAY = inf, Fraction(1, 2), 86_400
 FARTHEST, FINER, BETWEEN_EDGES, Q = 2**50, 2**10, 2**32, 2**9
 """Of people with many rows: the most steps that one lies from the lower bound, parts of a step for sums,
 steps between the first and the last edge of a histogram. Of regressions: steps from the middle to a bound."""
+REST = object()
+"""The group of whoever has a value that is none of the keys."""
+_OF_GROUPS = ("where", "by", "keys", "rest", "membership")
 
 Question: TypeAlias = Mapping[str, Any]
 
@@ -249,25 +253,42 @@ def membership(question: Question) -> Callable[[Row], int | None] | None:
     def place(row: Row) -> int | None:
         if meets is not None and meets(row) is not True:
             return None
-        if by is None or isinstance(by, str):
-            return 0 if by is None else place_of(row, by, question["keys"])
+        if by is None:
+            return 0
         combination = []
-        for column in by:
-            declared = question["keys"][column]
-            if (k := place_of(row, column, declared)) is None:
+        for column, labels in labels_of(question).items():
+            k = place_of(row, column, [label for label in labels if label is not REST])
+            if k is None and (REST not in labels or is_null(row[column])):
                 return None
-            combination.append(declared[k])
-        return groups_of(question).index(tuple(combination))
+            combination.append(REST if k is None else labels[k])
+        group = combination[0] if isinstance(by, str) else tuple(combination)
+        return groups_of(question).index(group)
 
     return None if where is None and by is None else place
 
 
 def groups_of(question: Question) -> list[Any]:
-    """What groups there are: keys, or combinations of those of several columns; one, where there are none."""
-    keys = question.get("keys")
-    if isinstance(keys, Mapping):
-        return [*product(*(keys[column] for column in question["by"]))]
-    return list(keys or [None])
+    """What groups there are: keys, or combinations of those of several columns; one, where there are none.
+
+    The rest of a column is REST.
+    """
+    if question.get("by") is None:
+        return [None]
+    columns = labels_of(question).values()
+    return list(*columns) if isinstance(question["by"], str) else [*product(*columns)]
+
+
+def labels_of(question: Question) -> dict[str, list[Any]]:
+    """The keys of each column of groups, and the REST of those that have one."""
+    by, keys, rest = question["by"], question["keys"], question.get("rest")
+    columns = [by] if isinstance(by, str) else by
+    return {
+        column: [
+            *(keys[column] if isinstance(keys, Mapping) else keys),
+            *([REST] if (rest.get(column) if isinstance(rest, Mapping) else rest) is not None else []),
+        ]
+        for column in columns
+    }
 
 
 def place_of(row: Row, column: str, values: Sequence[Any]) -> int | None:
@@ -288,6 +309,8 @@ def tie(name: str | None, value: Any) -> int:
 
 
 def _spelled(value: Any) -> str:
+    if value is REST:
+        return "rest"
     if isinstance(value, bool):
         return str(value).lower()
     return value.encode().hex() if isinstance(value, str) else repr(float(value))
@@ -494,7 +517,7 @@ def _common(a: Fraction, b: Fraction) -> Fraction:
 
 def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Question, list[list[Person]]]:
     """With membership="public": what each group is asked, and its people, with their rows in it alone."""
-    place = membership({"statistic": "", **{k: question.get(k) for k in ("where", "by", "keys")}})
+    place = membership({"statistic": "", **{k: question.get(k) for k in ("where", "by", "keys", "rest")}})
     groups: list[list[Person]] = [[] for _ in groups_of(question)]
     for person in persons:
         places = [None if place is None else place(row) for row in person.rows]
@@ -504,7 +527,7 @@ def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Questi
         for k in inside:
             rows = tuple(row for row, at in zip(person.rows, places, strict=True) if at == k)
             groups[k].append(replace(person, rows=rows))
-    return {k: v for k, v in question.items() if k not in ("where", "by", "keys", "membership")}, groups
+    return {k: v for k, v in question.items() if k not in _OF_GROUPS}, groups
 
 
 # ---- charges and chances -----------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ _PARTS: tuple[dict[str, Any], ...] = (
     {"by": "g", "keys": [2, 1]},
     {"where": "b <> FALSE OR c IN ('a', 'b')", "by": "c", "keys": ["b", "a"]},
     {"by": ["c", "g"], "keys": {"g": [2, 1], "c": ["b", "a"]}},
+    {"by": "c", "keys": ["b"], "rest": "other"},
 )
 _STATISTICS: dict[str, dict[str, Any]] = {
     "mean": _X,

@@ -150,9 +150,9 @@ def _test(tokens: Tokens) -> Callable[[Row], Truth]:
     kind, name = tokens.pop(0)
     column = name.replace('""', '"') if kind == "name" else name
     if _take(tokens, "IS", "NULL"):
-        return lambda row: _is_null(row[column])
+        return lambda row: is_null(row[column])
     if _take(tokens, "IS", "NOT", "NULL"):
-        return lambda row: not _is_null(row[column])
+        return lambda row: not is_null(row[column])
     is_negated = _take(tokens, "NOT")
     if _take(tokens, "IN", "("):
         values = [_literal(tokens)]
@@ -166,7 +166,7 @@ def _test(tokens: Tokens) -> Callable[[Row], Truth]:
     return lambda row: compare(row[column], sign, literal)
 
 
-def _is_null(value: Any) -> bool:
+def is_null(value: Any) -> bool:
     return value is None or (isinstance(value, float | Decimal) and number(value) is None)
 
 

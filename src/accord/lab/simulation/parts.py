@@ -60,6 +60,10 @@ def parts_of(query: Query) -> Parts | None:
     part, column = query.part, next(iter(query.query.columns), None)
     if part.public:
         raise QueryError("simulations are about private groups. Leave membership='public' out.")
+    if part.largest is not None:
+        raise QueryError(
+            "simulations are about all groups, and not about the largest. Ask accord.count(by=…, keys=…)."
+        )
     named = {*where.columns(part.condition)} if part.condition is not None else set()
     if len(named | ({column} if column else set())) > 1:
         raise QueryError(
