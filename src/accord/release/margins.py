@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import fsum, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from accord.errors import QueryError, did_you_mean
 from accord.mechanisms.prediction import AroundValue
@@ -22,7 +22,8 @@ from accord.planning import Plan, midpoint_error
 from accord.release.derived import Derived
 from accord.release.numbers import Number
 from accord.release.picking import public_group
-from accord.statistics import Grouped, Part
+from accord.release.result import within
+from accord.statistics import Ends, Grouped, Part
 from accord.statistics.target import Counted, Total
 
 if TYPE_CHECKING:
@@ -82,14 +83,21 @@ def _sum_of(release: Release, part: Part, places: Sequence[int], confidence: flo
         rmse = _of_public([each.plan for each in there])
         worst = fsum(midpoint_error(each.plan.target, each.plan.spec.total) for each in there)
         few = not there or rmse > worst / 2
+        possible = [cast(Ends, each.plan.target.possible(each.plan.spec.total)) for each in there]
+        least, most = fsum(low for low, _ in possible), fsum(high for _, high in possible)
     else:
         numbers = [Number(release, place) for place in places]
-        rmse = _of_private(plan, len(places), min(part.at_most, len(places)))
+        in_cells = min(part.at_most, len(places))
+        rmse = _of_private(plan, len(places), in_cells)
         few = False
+        ends = cast(Ends, plan.target.possible(plan.spec.total))
+        least, most = in_cells * min(0.0, ends[0]), in_cells * max(0.0, ends[1])  # who is in none adds 0
     total = Derived(tuple((Fraction(1), number) for number in numbers))
     if not plan.is_grouped and isinstance(plan.target, Counted):
         few = total.value < 2 * rmse
     low, high = total.interval(confidence)
+    if plan.is_grouped or plan.reads_data:  # an answer without data promises nothing
+        low, high = cast(Ends, within((low, high), (least, most)))
     return {"value": total.value, "rmse": rmse, "low": low, "high": high, "few": few}
 
 

@@ -265,11 +265,9 @@ class Release(Arithmetic, Generic[A]):
         What cannot be is cut off: the truth is not there, so that what is left holds it as before.
         """
         target, factor = self.plan.target, self.plan.error_factor(released)
-        possible = target.possible(self.plan.spec.total)
-        if factor is None:
-            return possible
-        ends = self.plan.prediction.error_model.interval(value, released, confidence, factor)
-        return _within(ends, possible) if isinstance(target, Additive) else ends
+        possible, model = target.possible(self.plan.spec.total), self.plan.prediction.error_model
+        ends = possible if factor is None else model.interval(value, released, confidence, factor)
+        return within(ends, possible) if isinstance(target, Additive) else ends
 
     def _interval_in_values(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         target = self.plan.target
@@ -363,10 +361,10 @@ class Release(Arithmetic, Generic[A]):
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}{again}>"
 
 
-def _within(ends: Any, possible: Any) -> Interval:
+def within(ends: Any, possible: Any) -> Interval:
     """The part of an interval that is possible; of one beyond it, the nearer end. Of cells, of each."""
     if isinstance(ends, dict):
-        return {cell: cast(Any, _within(of_cell, possible[cell])) for cell, of_cell in ends.items()}
+        return {cell: cast(Any, within(of_cell, possible[cell])) for cell, of_cell in ends.items()}
     low, high = (min(max(end, possible[0]), possible[1]) for end in ends)
     return low, high
 

@@ -154,7 +154,7 @@ class CorrelationTarget(CovarianceTarget):
         return max(-1.0, low - rounding), min(1.0, high + rounding)
 
     def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
-        uneven, inverse = self._error_parts(spread)
+        uneven, inverse = self.error_parts(spread)
         moments = self._moments(released)
         assert moments is not None
         return CentralMoments(
@@ -205,7 +205,7 @@ class PresentCorrelation(CorrelationTarget):
         return self._sums(released)[0]
 
     def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
-        uneven, inverse = self._error_parts(spread)
+        uneven, inverse = self.error_parts(spread)
         share, *sums = (float(total) for total in self._sums(released))
         planned = factor * share
         # four noises of a corner, as in covariance.py, have the variance of one of a square

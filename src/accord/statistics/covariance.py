@@ -220,13 +220,13 @@ class CovarianceTarget(Moments):
         return Fraction(1)
 
     def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
-        uneven, inverse = self._error_parts(spread)
+        uneven, inverse = self.error_parts(spread)
         x, y, xy = (float(moment) / (Q * Q) for moment in released)
         return CentralMoments(
             Polynomial(1.0, x, y, xy), lambda f: several(4 * inverse * hypot(f.x, f.y, f.xy)), uneven
         )
 
-    def _error_parts(self, spread: Spread) -> tuple[Uneven, float]:
+    def error_parts(self, spread: Spread) -> tuple[Uneven, float]:
         """How unequal weights are, and 1/W, which an error is made of."""
         parts = spread.sampling, spread.from_end, spread.ceiling
         uneven = Uneven(*(part**2 / self.max_variance for part in parts))
@@ -266,7 +266,7 @@ class PresentCovariance(CovarianceTarget):
         return sum(released, Fraction(0)) / self.sensitivity
 
     def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> CentralMoments:
-        uneven, inverse = self._error_parts(spread)
+        uneven, inverse = self.error_parts(spread)
         share, *sums = from_corners([float(noisy) / self.sensitivity for noisy in released])
         planned = factor * share
         # Σ((one + s·x + t·y + st·xy)²) over the corners s, t = ±1

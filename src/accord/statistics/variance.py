@@ -224,7 +224,7 @@ class VarianceTarget(Additive):
         return Fraction(1)
 
     def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> Moments:
-        uneven, inverse = self._error_parts(spread)
+        uneven, inverse = self.error_parts(spread)
         mean, square = (float(moment) for moment in self._moments(released))
 
         def noise(f: Polynomial) -> Spread:
@@ -235,7 +235,7 @@ class VarianceTarget(Additive):
 
         return Moments(Polynomial(one=1.0, x=mean, xx=square), noise, uneven)
 
-    def _error_parts(self, spread: Spread) -> tuple[Uneven, float]:
+    def error_parts(self, spread: Spread) -> tuple[Uneven, float]:
         """How unequal weights are, and 1/W, which an error is made of."""
         scale = self.query.error_scale
         unit = scale**2 * self.max_variance
@@ -288,7 +288,7 @@ class PresentVariance(VarianceTarget):
         return sum(released, Fraction(0)) / self.sensitivity
 
     def released_moments(self, released: Sequence[Fraction], spread: Spread, factor: float) -> Moments:
-        uneven, inverse = self._error_parts(spread)
+        uneven, inverse = self.error_parts(spread)
         top, middle, bottom = (float(noisy) / self.sensitivity for noisy in released)
         share = top + middle + bottom
         planned = factor * share
