@@ -88,6 +88,26 @@ def test_the_truth_is_inside_wherever_its_own_noise_is_no_larger_than_its_bound(
     assert min(held.values()) > 250  # it was not all left out
 
 
+def test_every_variance_that_could_have_been_is_inside():
+    """By trying all of them, with a noise in which the constant and the square add up, as where people come and go."""
+    rng, quantile = np.random.default_rng(5), several(1.0).half_width(0.05)
+    for _ in range(100):
+        size, first = 10.0 ** rng.uniform(-3, -0.5), rng.uniform(-0.9, 0.9)
+        second = first**2 + rng.uniform(0, 1 - first**2)
+        mean = max(-1.0, first - size), min(1.0, first + size)
+
+        def scale(f, size=size):
+            return size * float(np.hypot(f.one + f.xx, f.x))
+
+        moments = Moments(Polynomial(1.0, first, xx=second), lambda f: several(scale(f)), EVEN)
+        low, high = moments.variance_of(first, second, mean, in_x, 0.05)
+        for mu in np.linspace(*mean, 5):
+            for v in np.linspace(0, 1 - mu**2, 101):
+                off = second - 2 * mu * first + mu**2 - v
+                if abs(off) <= quantile * scale(in_x(mu**2 - v, -2 * mu, 1.0)):
+                    assert low - 1e-9 <= v <= high + 1e-9
+
+
 def test_a_larger_noise_makes_a_wider_interval_and_none_leaves_the_truth():
     rng = np.random.default_rng(2)
     x, y = rng.uniform(-1, 1, 50), rng.uniform(-1, 1, 50)

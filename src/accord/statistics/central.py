@@ -172,7 +172,7 @@ class Moments:
         mu, reach = farthest_from(mean) - 1, farthest_from(mean)
         low, high = 0.0, largest_variance(mean)
         for _ in range(TURNS):
-            f = max((of(mu**2 - v, 2 * mu, 1.0) for v in (low, high)), key=lambda f: abs(f.one))
+            f = max((of(mu**2 - v, 2 * mu, 1.0) for v in (low, high)), key=lambda f: self._noise(f, alpha))
             off = self.off(f, Size(reach**2 * high, reach**2, 1.0), alpha)
             lowest = max(noisy - off, self._least_variance(noisy, f, reach**2, alpha))
             low, high = inside((low, high), (lowest, noisy + off_centre + off))
