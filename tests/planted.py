@@ -452,8 +452,8 @@ def values_below_the_upper_bound_go_beyond_it(monkeypatch):
 def people_outside_the_roster_are_read(monkeypatch):
     changed(
         monkeypatch, aggregation, "summaries",
-        ("np.isin(micro, spec.micro) if", "np.searchsorted(spec.micro, micro)"),
-        ("(micro >= 0) if", "np.minimum(np.searchsorted(spec.micro, micro), spec.micro.size - 1)"),
+        ("np.isin(micro, spec.micro) if", "np.searchsorted(spec.micro, micro[kept])"),
+        ("(micro >= 0) if", "np.minimum(np.searchsorted(spec.micro, micro[kept]), spec.micro.size - 1)"),
     )  # fmt: skip
 
 

@@ -259,7 +259,7 @@ OPTIONS = {
     "--std": free, "--step": st.one_of(st.sampled_from(["1", "1 day"]), free), "--missing": st.one_of(st.sampled_from(["exclude", "none", "middle"]), free),
     "--report-missing": st.one_of(st.sampled_from(["0.1", "1", "0"]), free),
     "--per-person": st.one_of(st.sampled_from(["mean", "sum", "min", "max"]), free),
-    "--interval": st.one_of(st.just("values"), free),
+    "--interval": st.one_of(st.just("values"), free), "--rounded": st.one_of(st.sampled_from(["decimal", "1,5,10", "0", "-1"]), free),
     "--csv": st.one_of(st.sampled_from(["decimal=,", "dates=%d.%m.%Y", "encoding=latin-1", "nothing=1", "decimal="]), free),
     "--consent": st.sampled_from(["people.parquet", "no.csv", "", ".", "postgresql://[", "\udcff.csv"]),
     "--as-of": st.one_of(st.just("2026-01-31"), free),
