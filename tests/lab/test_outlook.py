@@ -339,10 +339,10 @@ def test_the_curves_of_a_part_meet_its_plan(statistic):
 
 @pytest.mark.parametrize(
     ("at_most", "neighbors", "part"),
-    [(1, "replace", "half"), (2, "replace", "1/4"), (2, "add-remove", "half")],
+    [(1, "replace", "half"), (2, "replace", "1/3"), (2, "add-remove", "half")],
 )
 def test_which_part_of_a_level_is_compared(at_most, neighbors, part):
-    """Somebody may leave so many groups and come into as many others, and is charged for each."""
+    """Somebody may leave so many groups and come into as many others, of three, and is charged for each."""
     count = accord.count(by="g", keys=["a", "b", "c"], at_most=at_most)
     assert f"{part} of the level" in printed(outlook(SPECS["tiers"], count, neighbors=neighbors))
 
