@@ -34,6 +34,8 @@ from accord.lab.audit.replay import amplified
 from accord.lab.audit.table_forms import Source
 from accord.ledger import Registration
 from accord.planning import Plan
+from accord.statistics import Part
+from accord.statistics.keys import split_rest
 
 __all__ = ["Difference", "Source", "Step", "World", "difference", "replay", "run", "smallest"]
 
@@ -228,8 +230,17 @@ def _receipts(result: Any, step: Step, world: World) -> list[Mapping[str, Any]]:
         return [result.receipt()]
     rows = world.sources[step.about].people.get(world.person, ())
     part = result.plan.query.part
-    keys = {None, *(part.group_of(row) for row in rows if part.by)}
+    keys = {None, *(part.group_of(_keys_of(row, part)) for row in rows if part.by)}
     return [group.receipt() for key, group in result.releases.items() if key in keys and group is not None]
+
+
+def _keys_of(row: Mapping[str, Any], part: Part) -> dict[str, Any]:
+    """The key that a row of a table has in each column of the groups, be it the rest."""
+    found = {}
+    for column, keys in zip(part.by, part.keys, strict=True):
+        declared, rest = split_rest(keys)
+        found[column] = row[column] if rest is None or row[column] in declared else rest
+    return found
 
 
 def _level_text(micro: float) -> str:
