@@ -355,8 +355,17 @@ class Histories(RuleBasedStateMachine):
     def _release(self, name, plan, levels, call, fault):
         """Carry out a plan for people with these levels, or what they have left; the model says what must come of it."""
         table = self.tables[name]
-        parts = getattr(plan, "parts", (plan,))
-        by_level = {level: sum(int(p.calibration.charges[k]) for p in parts) for k, level in enumerate(plan.spec.micro.tolist())}  # fmt: skip
+        boxes = (
+            plan.boxes if plan.is_workload else ()
+        )  # questions that share a noise cost the largest of their charges
+        alone = [(place,) for place in range(len(plan.parts)) if not any(place in box for box in boxes)]
+        by_level = {
+            level: sum(
+                max(int(plan.parts[place].calibration.charges[k]) for place in block)
+                for block in (*boxes, *alone)
+            )
+            for k, level in enumerate(plan.spec.micro.tolist())
+        }
         charge = {p: min(PUBLIC, by_level.get(level, 0)) for p, level in levels.items()}
         short = {p for p, c in charge.items() if c > self.remaining(p)}
         if short:
@@ -367,7 +376,7 @@ class Histories(RuleBasedStateMachine):
             return
         error = None
         if fault in ("source", "stopped") and any(
-            part.mechanism not in ("midpoint", "public") for part in parts
+            part.mechanism not in ("midpoint", "public") for part in plan.parts
         ):
             error = SourceError("gone.") if fault == "source" else KeyboardInterrupt()
             with pytest.raises(type(error), match=r"charged.* all the same" if fault == "source" else None):
@@ -389,7 +398,7 @@ class Histories(RuleBasedStateMachine):
         self.kinds += ["reserve"] + ([] if fault == "booking" else ["failed" if error else "release"])
         self.open += fault == "booking"
         if error is None:
-            self._answered(released, parts, [(levels[p], value(p, name)) for p in levels])
+            self._answered(released, plan.parts, [(levels[p], value(p, name)) for p in levels])
 
     def _blames(self, text, name, short, charge):
         """The refusal says by level who has too little."""

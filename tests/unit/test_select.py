@@ -435,6 +435,15 @@ def file(people, tmp_path):
     return tmp_path / "people.parquet"
 
 
+def test_keys_are_in_a_file(file, tmp_path):
+    (tmp_path / "wards.txt").write_text("A\nB\n", encoding="utf-8")
+    done = invoke(
+        f"SELECT ward, COUNT(*) AS n FROM '{file}' GROUP BY ward", "--epsilon", "epsilon",
+        "--keys", f"ward=@{tmp_path / 'wards.txt'}", "--json",
+    )  # fmt: skip
+    assert done.exit_code == 0 and [row["ward"] for row in json.loads(done.stdout)["value"]] == ["A", "B"]
+
+
 def test_a_file_after_from(file):
     text = f"SELECT ward, AVG(stay) AS stay FROM '{file}' GROUP BY ward"
     options = ["--epsilon", "epsilon", "--bounds", "stay=0..60", "--keys", "ward=A,B"]

@@ -71,6 +71,15 @@ def test_one_column_is_what_it_was():
         assert fingerprint_as_written(plan) == booked
 
 
+def test_a_margin_is_inside_its_interval_though_nobody_can_be_more_than_all():
+    """Who is in one cell is in one margin: an interval ends at the number of people, or at the sum of the cells."""
+    for _ in range(20):
+        release = people(0.5).release(accord.crosstab("ward", "sex", keys=KEYS), "minimum")
+        for row in (*release.margin("ward"), *release.margin()):
+            assert row["low"] <= row["value"] <= row["high"]
+            assert row["high"] <= max(17, row["value"]) and row["low"] >= min(0, row["value"])
+
+
 def test_several_columns_have_fingerprints_of_their_own():
     asked = [
         accord.count(by=["a", "b"], keys={"a": [1], "b": [2]}),
@@ -262,10 +271,15 @@ def test_the_error_of_a_margin(neighbors, at_most):
         row = release.margin(*columns)[0]
         others = min(at_most, cells) ** 2 * (plan.rmse**2 - noise)
         assert row["rmse"] == pytest.approx((others + cells * noise) ** 0.5)
-        low, high = 2 * row["value"] - row["high"], 2 * row["value"] - row["low"]
-        most = min(at_most, cells) * plan.spec.total  # what is not possible is cut off
-        assert row["low"] == pytest.approx(max(0, low)) or row["high"] == most
-        assert row["high"] == pytest.approx(min(most, high)) or row["low"] == 0
+        half = max(row["high"] - row["value"], row["value"] - row["low"])
+        most = min(at_most, cells) * plan.spec.total  # what is not possible is cut off, up to the value
+        for end, possible in ((row["value"] - half, 0), (row["value"] + half, most)):
+            cut = (
+                max(end, min(possible, row["value"]))
+                if possible == 0
+                else min(end, max(possible, row["value"]))
+            )
+            assert cut == pytest.approx(row["low"] if possible == 0 else row["high"])
     cell = release.margin("ward", "sex")[0]
     # a derived number knows that noise is whole, which is a millionth or two
     assert (cell["low"], cell["high"]) == pytest.approx(release.interval()["A", "f"], rel=1e-5)

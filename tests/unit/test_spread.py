@@ -94,3 +94,15 @@ def test_under_add_remove_with_a_condition(name):
     table = accord.table(COLUMNS, epsilon="e", neighbors="add-remove", roster=roster)
     low, high = table.release(ASKED[name](where="g = 1"), "affine").interval(0.999)
     assert low <= truth(name, COLUMNS["g"] == 1) <= high
+
+
+def test_a_question_of_a_workload_takes_nothing_of_the_others_for_granted():
+    table = accord.table({"x": [1.0, 2, 3], "id": [1, 1, 2], "e": [1.0] * 3}, epsilon="e", user="id")
+    plan = table.plan(
+        accord.workload([accord.mean("x", (0, 4)), accord.sum("x", (0, 4)), accord.count("x > 1")])
+    )
+    come_to = ["with the mean of their rows", "with the sum of their rows", "if any of their rows meets"]
+    for k, part in enumerate(plan.parts):
+        assert [any(text in one for one in part.assumptions) for text in come_to] == [
+            j == k for j in range(3)
+        ]

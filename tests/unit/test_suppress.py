@@ -16,7 +16,8 @@ from click.testing import CliRunner
 import accord
 from accord.batches import read_batch
 from accord.cli import main
-from accord.errors import QueryError
+from accord.errors import PlanError, QueryError
+from accord.mechanisms import ALL
 from accord.release import Release
 from accord.release.answer import finished
 from accord.release.suppressing import largest_of_nobody, noise_bound, shown
@@ -371,3 +372,19 @@ def test_a_select_joins_what_is_shown_of_each_column():
         for name, of_name in shown_of.items():
             assert (row[name] is None) == (row["w"] not in of_name)
             assert ends[name] is None or row[name] is not None
+    left_out = {answers[name].suppressed for name in ("most", "n")}
+    assert all(f"{number} of 60 groups are left out" in str(answers) for number in left_out)
+
+
+@pytest.mark.parametrize("mechanism", [record.name for record in ALL])
+def test_one_key_is_answered_as_several_are(mechanism):
+    """The form in which an empty group has nothing but noise, whoever is kept; at the charge of one group."""
+    table = people(3.0)
+    for query in (accord.count(by="w", keys=["k0"], suppress=True), accord.top("w", k=1, keys=["k0"])):
+        try:
+            plan = table.plan(query, mechanism)
+        except PlanError as refusal:
+            assert "cannot answer" in str(refusal)
+            continue
+        assert plan.target.relation.name == "add-remove" and plan.times == 1
+        assert table.release(plan).suppressed == 0

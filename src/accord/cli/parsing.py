@@ -125,7 +125,7 @@ def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
             raise click.UsageError(
                 "--keys is given several times, and --by once. Write all keys in one: --keys A,B."
             )
-        return _declared_keys(columns, "".join(by), texts[0])
+        return declared_keys(columns, "".join(by), texts[0])
     keys: dict[str, Any] = {}
     for text in texts:
         column, _, listed = text.partition("=")
@@ -136,7 +136,7 @@ def _keys(columns: Columns, by: tuple[str, ...], texts: tuple[str, ...]) -> Any:
             )
         if column in keys:
             raise click.UsageError(f"--keys has {column!r} twice. Write all its keys in one.")
-        keys[column] = _declared_keys(columns, column, listed)
+        keys[column] = declared_keys(columns, column, listed)
     return keys
 
 
@@ -322,7 +322,7 @@ def _categories(columns: Columns, column: str, text: str | None) -> list[Any] | 
     return None if text is None else read_categories(columns, column, text.split(","))
 
 
-def _declared_keys(columns: Columns, column: str, text: str) -> list[Any]:
+def declared_keys(columns: Columns, column: str, text: str) -> list[Any]:
     """The keys of a column: listed, or those in the file after an @."""
     if not text.startswith("@"):
         return read_categories(columns, column, text.split(","))

@@ -67,7 +67,7 @@ def _bounds(texts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _keys(people: accord.Table, texts: tuple[str, ...]) -> dict[str, Any]:
-    """{column: groups}, from COLUMN=A,B."""
+    """{column: groups}, from COLUMN=A,B or COLUMN=@file."""
     keys = {}
     for text in texts:
         column, is_pair, listed = text.partition("=")
@@ -75,5 +75,5 @@ def _keys(people: accord.Table, texts: tuple[str, ...]) -> dict[str, Any]:
             raise click.UsageError(
                 f"--keys has {text!r}, which is not COLUMN=A,B. Write --keys ward=A,B, for each column."
             )
-        keys[column] = parsing.read_categories(people.columns, column, listed.split(","))
+        keys[column] = parsing.declared_keys(people.columns, column, listed)
     return keys

@@ -19,7 +19,9 @@ def checked(table: Table, query: Any) -> tuple[str, ...]:
         What else must be taken for granted.
     """
     if isinstance(query, Workload):
-        return tuple(dict.fromkeys(note for part in query.queries for note in table.check(part)))
+        for part in query.queries:
+            table.check(part)
+        return ()  # each question has its own (`Plan.noted`)
     if not isinstance(query, Query):
         return ()  # `plan` and `release` say so
     table.reader.check(query)

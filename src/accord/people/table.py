@@ -178,7 +178,8 @@ class Table:
         if remaining is not None and (renewal := remaining.renewal) is not None:
             notes = (*notes, f"what is left is until {renewal.next}: {renewal}")
         plan = planning.plan(spec, known, mechanism, share, t=t, neighbors=self.neighbors, notes=notes)
-        return plan if known is query else plan.asked_as(query)
+        plan = plan if known is query else plan.asked_as(query)
+        return plan.noted(self.check) if isinstance(query, Workload) else plan
 
     def release(
         self,

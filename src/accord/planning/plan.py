@@ -6,7 +6,7 @@ What is chosen for one question is a `Choice` (choice.py); a plan of several has
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import sqrt
@@ -88,6 +88,13 @@ class Plan(Generic[A]):
             plans = {key: part and part.asked_as(query.query) for key, part in self.plans.items()}
             return replace(self, query=query, plans=plans)
         return self if query == self.query else replace(self, query=query, read_as=self.query)
+
+    def noted(self, notes_of: Callable[[Query], Iterable[str]]) -> Plan:
+        """With what a table takes for granted of each question."""
+        if self.is_workload:
+            plans = {key: part and part.noted(notes_of) for key, part in self.plans.items()}
+            return replace(self, plans=plans)
+        return replace(self, notes=tuple(dict.fromkeys((*notes_of(self.query), *self.notes))))
 
     @property
     def as_read(self) -> Query:

@@ -97,7 +97,7 @@ def _sum_of(release: Release, part: Part, places: Sequence[int], confidence: flo
         few = total.value < 2 * rmse
     low, high = total.interval(confidence)
     if plan.is_grouped or plan.reads_data:  # an answer without data promises nothing
-        low, high = cast(Ends, within((low, high), (least, most)))
+        low, high = cast(Ends, within((low, high), (least, most), total.value))
     return {"value": total.value, "rmse": rmse, "low": low, "high": high, "few": few}
 
 

@@ -262,12 +262,12 @@ class Release(Arithmetic, Generic[A]):
     def interval_around(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         """Of one answer, which was made of this that was released.
 
-        What cannot be is cut off: the truth is not there, so that what is left holds it as before.
+        What cannot be is cut off, up to the answer: the truth is not there, so that what is left holds it.
         """
         target, factor = self.plan.target, self.plan.error_factor(released)
         possible, model = target.possible(self.plan.spec.total), self.plan.prediction.error_model
         ends = possible if factor is None else model.interval(value, released, confidence, factor)
-        return within(ends, possible) if isinstance(target, Additive) else ends
+        return within(ends, possible, value) if isinstance(target, Additive) else ends
 
     def _interval_in_values(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         target = self.plan.target
@@ -361,12 +361,14 @@ class Release(Arithmetic, Generic[A]):
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}{again}>"
 
 
-def within(ends: Any, possible: Any) -> Interval:
-    """The part of an interval that is possible; of one beyond it, the nearer end. Of cells, of each."""
+def within(ends: Any, possible: Any, value: Any) -> Interval:
+    """The part of an interval that is possible, and what is between it and the answer. Of cells, of each."""
     if isinstance(ends, dict):
-        return {cell: cast(Any, within(of_cell, possible[cell])) for cell, of_cell in ends.items()}
+        return {
+            cell: cast(Any, within(of_cell, possible[cell], value[cell])) for cell, of_cell in ends.items()
+        }
     low, high = (min(max(end, possible[0]), possible[1]) for end in ends)
-    return low, high
+    return min(low, value), max(high, value)
 
 
 def refuse_confidence(confidence: Any) -> None:

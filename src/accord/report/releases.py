@@ -147,7 +147,7 @@ def _answer_views(release: Release, interval: Any, in_values: Any) -> list[Rende
         return crosstab_views(release)
     if isinstance(plan.query, Grouped) and plan.query.part.by:
         table = _groups_table(plan.query.part, value, interval, in_values, plan.unit)
-        return [table, *_about_suppressed(release), *_about_values(plan), rmse, *group_size_note(plan)]
+        return [table, *about_suppressed(release), *_about_values(plan), rmse, *group_size_note(plan)]
     if isinstance(value, Coefficients):
         return _coefficients_views(release, value, interval)
     if isinstance(value, dict):
@@ -245,7 +245,7 @@ def _public_groups_view(release: Release) -> RenderableType:
     return Group(*views)
 
 
-def _about_suppressed(release: Release) -> list[Text]:
+def about_suppressed(release: Release) -> list[Text]:
     """How many groups are left out, and by which rule; and for which groups the intervals hold."""
     together = release.groups_together
     if together == 1:

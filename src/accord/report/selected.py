@@ -9,7 +9,7 @@ from rich.text import Text
 
 from accord.release.selected import Answers
 from accord.report.plans import charges_view
-from accord.report.releases import repeated_text
+from accord.report.releases import about_suppressed, repeated_text
 from accord.report.tables import MOST_GROUPS, add_row, near, number, shortened, text_table, to_text
 
 
@@ -30,8 +30,10 @@ def answers_view(answers: Answers) -> RenderableType:
         row, intervals = shown
         cells = [text for name in names for text in _answer(row[name], intervals[name])]
         add_row(table, *(str(row[column]) for column in by), *cells)
+    each = (text for part in answers.release.parts or (answers.release,) for text in about_suppressed(part))
+    suppressed = {text.plain: text for text in each}.values()
     more = Text("Assumptions and errors of each: print(answers.release); on the command line --json.", "dim")
-    return Group(Text(answers.sql, "bold"), table, "", _charges(answers), "", more)
+    return Group(Text(answers.sql, "bold"), table, *suppressed, "", _charges(answers), "", more)
 
 
 def _charges(answers: Answers) -> RenderableType:

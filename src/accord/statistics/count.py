@@ -3,8 +3,8 @@
 Under replace     the number of people is public, and a count is that number times a mean of ones and zeros.
                   One person is 1 or 0: they move the sum by 1.
 Under add-remove  somebody who is not there adds 0, somebody who is there at most 1.
-Of members        of a group, under replace: 1 for a member, and 0 for everyone else. Whoever comes in or goes
-                  out moves the sum by 1, and there is nothing else to change.
+Of one group      under replace: as under add-remove, at the whole charge. Whoever comes in or goes out moves
+                  the sum by 1, and there is nothing else to change (groups.py).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Count(Query):
             return "and is counted once"
         return "and is counted if any of their rows meets the condition"
 
-    def under(self, relation: Relation, about_members: bool = False) -> CountTarget:
-        return CountTarget(self, relation, about_members)
+    def under(self, relation: Relation, about_members: bool = False) -> CountTarget | None:
+        return None if about_members else CountTarget(self, relation)
 
     def describe(self) -> dict[str, Any]:
         return {"statistic": self.statistic, "where": self.where}
@@ -100,15 +100,10 @@ class CountTarget(Counted):
 
     @property
     def is_public(self) -> bool:
-        return self.query.condition is None and self._is_of_everyone
-
-    @property
-    def _is_of_everyone(self) -> bool:
-        """Whether it is about people whose number is public."""
-        return self.relation.people_are_public and not self.about_members
+        return self.query.condition is None and self.relation.people_are_public
 
     def assumptions(self) -> list[str]:
-        return super().assumptions() if self._is_of_everyone else []
+        return super().assumptions() if self.relation.people_are_public else []
 
     def middle(self, people: int) -> Answer:
         return people / 2

@@ -26,7 +26,8 @@ what is charged does not depend on how many columns, or groups, there are.
 With `where=` alone, where only missing values are left out, or with one key, there is one part, and everyone
 stays under replace: a change is one of value, or coming in, or going out. Some questions need no halves then:
 
-    count               `where=` is its condition, and no part; in a group somebody is 1 or 0 (count.py)
+    count               `where=` is its condition, and no part; of one group it is that of add-remove, where
+                        somebody is 1 or 0 (count.py)
     sum, rows           who is outside adds 0 (sum.py)
     mean                Σc(x − mid) and Σc over the members, together, have the sensitivity c (mean.py)
     quantile, min, max  scores move by at most c (ranks.py)
@@ -237,9 +238,9 @@ def _of_members(query: Query, part: Part | None, relation: Relation) -> Target |
     """The form that bears any change in the one part that there is at one charge; None: there is none."""
     if not relation.people_are_public or number_of_parts(part) > 1:
         return None
-    target = query.under(relation, True)
-    tells_size = isinstance(target, Counted) or not (part and part.suppress)
-    return target if tells_size else None
+    if part and part.suppress:  # sizes are told by the answers that prove add-remove
+        return None
+    return query.under(relation, True)
 
 
 def most_parts(query: Query) -> int:

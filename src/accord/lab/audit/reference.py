@@ -482,7 +482,7 @@ def _added(
     additive = statistic in ("mean", "proportion", "sum", "rows")
     # who is outside is there, and adds 0
     stays = partly and neighbors == "replace" and _stays(question)
-    if not rows and not (stays and statistic in ("count", "sum", "rows")):
+    if not rows and not (stays and statistic in ("sum", "rows")):
         return []
     if statistic == "regression":
         return [*enumerate(moments(question, rows, name))]
@@ -490,8 +490,7 @@ def _added(
         return [*enumerate(_of_two(question, rows, name is not None, partly or neighbors == "add-remove"))]
     if statistic == "histogram":
         return [(k, 1) for k in bins(question, rows, name)]
-    outside = 0 if statistic == "count" else None
-    k = integer(question, rows, name is not None) if rows else outside
+    k = integer(question, rows, name is not None) if rows else None
     if additive and stays and statistic in ("sum", "rows"):
         on = grid(question)
         worth = Fraction(0) if k is None else on.low + k * on.step
@@ -536,11 +535,10 @@ def public_groups(question: Question, persons: Iterable[Person]) -> tuple[Questi
 def _stays(question: Question) -> bool:
     """Whether the answer bears at one charge whatever somebody changes, under replace: with one part.
 
-    Which groups are left out is told by answers under add-remove, but for counts.
+    Which groups are left out is told by answers under add-remove. Counts have these anyway, at one charge.
     """
-    once = ("count", "mean", "proportion", "sum", "rows", "median", "quantile", "min", "max", "regression")
-    left_out = question.get("suppress") and question["statistic"] != "count"
-    return len(groups_of(question)) == 1 and question["statistic"] in once and not left_out
+    once = ("mean", "proportion", "sum", "rows", "median", "quantile", "min", "max", "regression")
+    return len(groups_of(question)) == 1 and question["statistic"] in once and not question.get("suppress")
 
 
 def times(question: Question, neighbors: str = "replace") -> int:
