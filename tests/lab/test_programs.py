@@ -30,7 +30,7 @@ SEEDS = {
     "a log tells a sum": 0,
     "a text tells how many were read": 0,
     "noise is used twice": 0,
-    "the laxest of a persons tables counts": 4,
+    "the laxest of a persons tables counts": 68,
     "a new version forgets what was spent": 10,
     "who chose no tier has the laxest": 31,
     "cross products are left out of the sensitivity": 1,
