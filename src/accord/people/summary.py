@@ -44,6 +44,8 @@ class Summary:
     def weighted(self, weights: IntArray) -> list[int]:
         """Σ weight·amount for each output, exactly."""
         sums = [0] * self.outputs
+        if not self.output.size:  # as most of very many groups are
+            return sums
         entries = self.output.tolist(), weights[self.level].tolist(), self.amount.tolist()
         for output, weight, amount in zip(*entries, strict=True):
             sums[output] += weight * amount
