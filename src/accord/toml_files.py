@@ -238,11 +238,11 @@ class TomlFile:
 
     def line(self, path: Place) -> int:
         """Where a value stands, or the nearest table around it that has a line of its own."""
-        best, found = 0, 1
+        best, nearest = 0, 1
         for number, place in _places(self.text):
             if len(place) > best and place == path[: len(place)]:
-                best, found = len(place), number
-        return found
+                best, nearest = len(place), number
+        return nearest
 
 
 def _is_too_large(values: Any) -> bool:

@@ -145,20 +145,20 @@ def run(questions: Path, is_planned: bool, fresh: bool, **options: Any) -> None:
     from accord.batches import read_batch
 
     refuse_in(True)
-    batch, found = read_batch(questions), catalog_here()
-    if found is None:
+    batch, catalog = read_batch(questions), catalog_here()
+    if catalog is None:
         raise SourceError(
             f"there is no {FILE} in this folder. A first one is written by 'accord init SOURCE'."
         )
     click.get_current_context().meta[DESCRIBED] = True
-    people = found[batch.table]
+    people = catalog[batch.table]
     asked = batch.asked_of(people)
     about: dict[str, Any] = {"schema": 1, "table": batch.table, "names": list(batch.names)}
     ledger, share = people.own_ledger(), batch.share
     if ledger is None and (batch.remaining or batch.purpose or options["actor"] or options["purpose"]):
         raise SourceError(
-            f"remaining, purpose and actor are about a ledger, and {batch.table} has none in {found.label}. "
-            "Name one there, or leave them out."
+            f"remaining, purpose and actor are about a ledger, and {batch.table} has none in "
+            f"{catalog.label}. Name one there, or leave them out."
         )
     if ledger is not None and share is None and not (is_planned or batch.remaining):
         raise PlanError(
@@ -188,9 +188,9 @@ def report(table: str, ledger: str | None, html: Path | None, as_json: bool) -> 
     from accord.report.pages import write_page
 
     refuse_in(as_json)
-    about, found = "", catalog_here()
-    if found is not None and table in found:
-        about, ledger = found.about(table), ledger or found.ledger_of(table)
+    about, catalog = "", catalog_here()
+    if catalog is not None and table in catalog:
+        about, ledger = catalog.about(table), ledger or catalog.ledger_of(table)
     if ledger is None:
         raise click.UsageError("give --ledger URL, or the name of a table in accord.toml that names one.")
     sheet = board(accord.Ledger(ledger, create=False), table, about)

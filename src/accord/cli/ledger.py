@@ -173,12 +173,12 @@ def renew(url: str, every: str | None, amount: float | None, **options: Any) -> 
     if every is None and (amount is not None or options["purpose"] is not None):
         raise click.UsageError("say how often it comes back: year, quarter or month; or never.")
     entry = None if every is None else opened.renew(every, amount, **signature(options))
-    found = opened.renewal
-    said = "levels are for life: nothing of them comes back" if found is None else f"{found}"
+    renewal = opened.renewal
+    said = "levels are for life: nothing of them comes back" if renewal is None else f"{renewal}"
     document: dict[str, Any] = {"schema": 1, "renewal": None}
-    if found is not None:
-        part, following = level_text(found.amount), found.next.isoformat()
-        document["renewal"] = {"every": found.every, "amount": part, "next": following}
+    if renewal is not None:
+        part, following = level_text(renewal.amount), renewal.next.isoformat()
+        document["renewal"] = {"every": renewal.every, "amount": part, "next": following}
     if entry is not None:
         document["entry"] = entry.seq
         said = f"as entry {entry.seq:,}: {said}"
@@ -280,10 +280,10 @@ def rotate_key(url: str, **options: Any) -> None:
 
 def _opened(url: str, create: bool = False) -> accord.Ledger:
     """The ledger at a URL, or the one that a table in accord.toml names."""
-    if (found := _ledger_of(url)) is None and _is_mistyped(url):
+    if (described := _ledger_of(url)) is None and _is_mistyped(url):
         known = parsing.catalog_here() or ()
         raise click.UsageError(f"there is no table or ledger {url!r} here: {did_you_mean(url, list(known))}")
-    return accord.Ledger(found or url, create=create)
+    return accord.Ledger(described or url, create=create)
 
 
 def _is_mistyped(url: str) -> bool:
@@ -294,10 +294,10 @@ def _is_mistyped(url: str) -> bool:
 
 def _ledger_of(name: str) -> str | None:
     """The ledger that a table in accord.toml names; None: there is no such table, or it names none."""
-    if not IS_NAME.fullmatch(name) or (found := parsing.catalog_here()) is None or name not in found:
+    if not IS_NAME.fullmatch(name) or (catalog := parsing.catalog_here()) is None or name not in catalog:
         return None
-    if (url := found.ledger_of(name)) is None:
-        raise click.UsageError(f'{name} names no ledger in {found.label}. Add ledger = "accord.db" there.')
+    if (url := catalog.ledger_of(name)) is None:
+        raise click.UsageError(f'{name} names no ledger in {catalog.label}. Add ledger = "accord.db" there.')
     return url
 
 

@@ -39,7 +39,7 @@ def ranked(
     counted: str,
     user: str,
     kind: Kind,
-    within: Sequence[str],
+    partition: Sequence[str],
     ranks: Sequence[Categories],
     levels: str = "",
 ) -> str:
@@ -50,12 +50,12 @@ def ranked(
         user, kind: the column that says who a row is of.
         levels: what else is to be reckoned of all rows of a person, as SQL.
     """
-    same = ", ".join(within)
+    same = ", ".join(partition)
     windows = [f", {levels}"] if levels else []
     for k, one in enumerate(ranks):
-        often = ROWS if len(ranks) == 1 else f"SUM({ROWS}) OVER (PARTITION BY {same}, {one.place})"
+        frequency = ROWS if len(ranks) == 1 else f"SUM({ROWS}) OVER (PARTITION BY {same}, {one.place})"
         several = f"MIN({one.place}) OVER (PARTITION BY {same}) < MAX({one.place}) OVER (PARTITION BY {same})"
-        windows.append(f", {often} AS {OFTEN.format(k)}, {several} AS {SEVERAL.format(k)}")
+        windows.append(f", {frequency} AS {OFTEN.format(k)}, {several} AS {SEVERAL.format(k)}")
     source = f"(SELECT counted.*{''.join(windows)} FROM {counted} AS counted)"
     identity, selected = dialect.name(USER, user, kind), ""
     for k, one in enumerate(ranks):

@@ -69,7 +69,7 @@ def find(source: Any) -> Files:
     label = repr(names[0]) + (f" and {len(names) - 1} more" if len(names) > 1 else "")
     folders: dict[str, tuple[str, ...]] = {}  # of each file, those whose names may tell something
     real = set()
-    for path, above in (found for name in names for found in _named_by(name)):
+    for path, above in (pair for name in names for pair in _named_by(name)):
         target = os.path.realpath(path)
         if target not in real:
             real.add(target)
@@ -102,13 +102,13 @@ def _named_by(name: str) -> Iterable[tuple[str, tuple[str, ...]]]:
     """The files that one name stands for, each with the folders whose names may tell something."""
     if os.path.isdir(name):  # noqa: PTH112  False where Path raises, as of a name that is too long
         root = Path(name)
-        found = [(path, path.relative_to(root).parts) for path in sorted(_in_folder(root))]
-        if not found:
+        below_root = [(path, path.relative_to(root).parts) for path in sorted(_in_folder(root))]
+        if not below_root:
             raise SourceError(
                 f"{name!r} is a folder without Parquet or CSV files. "
                 f"It reads {', '.join(PARQUET + CSV)} (CSV also as .gz and .zst) in it and below."
             )
-        return [(os.path.abspath(path), below[:-1]) for path, below in found]  # noqa: PTH100
+        return [(os.path.abspath(path), below[:-1]) for path, below in below_root]  # noqa: PTH100
     if os.path.exists(name):  # noqa: PTH110
         return [(os.path.abspath(name), ())]  # noqa: PTH100
     # any pattern, also an absolute one

@@ -129,12 +129,12 @@ def _one_category_each(
     group: str | None,
 ) -> str:
     """Counted rows as one for each person, or for each of their parts, with the most frequent categories."""
-    within = [USER, *([PART] if has_parts else [])]
+    partition = [USER, *([PART] if has_parts else [])]
     features = category_columns(encoding)
     ranks = [Categories(CATEGORY.format(k), values, RANK.format(k)) for k, (_, values) in features.items()]
-    ranked = categories.ranked(dialect, counted, user, columns[user], within, ranks)
+    ranked = categories.ranked(dialect, counted, user, columns[user], partition, ranks)
     level = SOME_LEVEL if has_parts else LEVEL
-    selected = [*within, f"MIN({SOME_LEVEL}) AS {level}"]
+    selected = [*partition, f"MIN({SOME_LEVEL}) AS {level}"]
     selected += [f"SUM({ROWS}) AS {ROWS}", f"MAX({MEMBER}) AS {MEMBER}"]
     if group is not None:
         selected.append(f"MIN({GROUP}) AS {GROUP}")
@@ -147,7 +147,7 @@ def _one_category_each(
                 total, rows = SUM.format(k), COUNT.format(k)
                 selected.append(f"SUM({dialect.as_wide(total)}) AS {total}")
                 selected.append(f"CAST(SUM({rows}) AS BIGINT) AS {rows}")
-    return f"(SELECT {', '.join(selected)} FROM {ranked} AS ranked GROUP BY {', '.join(within)})"
+    return f"(SELECT {', '.join(selected)} FROM {ranked} AS ranked GROUP BY {', '.join(partition)})"
 
 
 def _most_frequent(

@@ -103,11 +103,11 @@ def _by_level(
 ) -> str:
     """People and `sums` of the `values` of rows, for each raw level and part, and for each of the `keys`."""
     if isinstance(part, ShortPart):
-        told_by = {SHORT_PLACE.format(k): column for k, column in enumerate(part.columns)}
+        part_columns = {SHORT_PLACE.format(k): column for k, column in enumerate(part.columns)}
     else:
-        told_by = {} if part == ONLY_PART else {"part": part}
-    by = ", ".join(("level", *told_by, *keys))
-    row = ", ".join((f"{level} AS level", *(f"{x} AS {name}" for name, x in told_by.items()), *values))
+        part_columns = {} if part == ONLY_PART else {"part": part}
+    by = ", ".join(("level", *part_columns, *keys))
+    row = ", ".join((f"{level} AS level", *(f"{x} AS {name}" for name, x in part_columns.items()), *values))
     outputs = ", ".join((by, "COUNT(*) AS people", *(f"{x} AS {name}" for name, x in sums.items())))
     grouped = f"SELECT {outputs} FROM (SELECT {row} FROM {source}) AS coded GROUP BY {by}"
     if not isinstance(part, ShortPart):

@@ -64,7 +64,7 @@ class Brackets:
     weight: float | None
     """W; None: it is private, and released with noise."""
 
-    def held(self, released: Sequence[Fraction]) -> list[Cells]:
+    def cells_of(self, released: Sequence[Fraction]) -> list[Cells]:
         """Between which points each quantile lies, from all that was released: see `chosen` of rank.py."""
         ps, weight = self.by_size.ps, self.weight
         if weight is None:
@@ -125,4 +125,4 @@ class WithBrackets(ErrorModel):
     def between(self, released: Sequence[Fraction], confidence: float) -> list[Cells]:
         if 1 - confidence < _ALPHA * (1 - 1e-9):
             return [(None, None)] * len(self.brackets.by_size.ps)
-        return self.brackets.held(released)
+        return self.brackets.cells_of(released)

@@ -120,9 +120,9 @@ class PublicLook:
 
     def __repr__(self) -> str:
         each = ((name, getattr(self, name)) for name in ("bounds", "step", "std"))
-        found = [f"{name}={value!r}" for name, value in each if value is not None]
-        found += [] if self.keys is None else [f"{len(self.keys)} keys"]
-        return f"<PublicLook at {self.column} of {self.people} people: {', '.join(found) or 'nothing'}>"
+        suggested = [f"{name}={value!r}" for name, value in each if value is not None]
+        suggested += [] if self.keys is None else [f"{len(self.keys)} keys"]
+        return f"<PublicLook at {self.column} of {self.people} people: {', '.join(suggested) or 'nothing'}>"
 
 
 # ---- reading -----------------------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def public_values(
     times = np.asarray(fetched["times"], dtype=np.int64)
     who = np.arange(times.size) if reader.user is None else _numbered(fetched["person"])
     # without user= each row is one person
-    found = int(times.sum()) if reader.user is None else int(np.unique(who).size)
-    if found != people:
+    public_people = int(times.sum()) if reader.user is None else int(np.unique(who).size)
+    if public_people != people:
         raise SourceError(TABLE_CHANGED)
     if "word" in fetched:
         words = _texts(fetched["word"])

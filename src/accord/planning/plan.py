@@ -252,9 +252,9 @@ class Plan(Generic[A]):
         """
         if not released:
             return self.rmse, self.rmse_here
-        told = self.prediction.error_model.errors_of(released)
-        if told is not None:
-            return told
+        known = self.prediction.error_model.errors_of(released)
+        if known is not None:
+            return known
         ends: Any = self.target.possible(self.spec.total)
         largest, factor = float(ends[1] - ends[0]), self.error_factor(released)
         spread = self.target.spread_factor(released)

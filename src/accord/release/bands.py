@@ -25,15 +25,15 @@ def bands(release: Release, confidence: float) -> list[Any]:
     """An interval for each question, all of which hold at once with this confidence."""
     parts, alpha = release.parts, 1 - confidence
     each = alpha / len(parts)
-    found = {k: part.interval(1 - each) for k, part in enumerate(parts)}
+    intervals = {k: part.interval(1 - each) for k, part in enumerate(parts)}
     for keys in release.plan.boxes:
         halves = _within_box([parts[k] for k in keys], each * len(keys))
         for k, half in zip(keys, halves or (), strict=False):
             model, value = parts[k].plan.prediction.error_model, parts[k].answer
             assert isinstance(model, AroundValue)
             fixed = Spread(extra=half + model.spread.extra)
-            found[k] = model.target.interval(value, parts[k].released, fixed, 0.5, 1.0, model.shift)
-    return [found[k] for k in range(len(parts))]
+            intervals[k] = model.target.interval(value, parts[k].released, fixed, 0.5, 1.0, model.shift)
+    return [intervals[k] for k in range(len(parts))]
 
 
 def _within_box(parts: Sequence[Release], alpha: float) -> list[float] | None:

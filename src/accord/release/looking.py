@@ -98,14 +98,14 @@ def look(
 def _read(
     table: Table, known: Known, kind: str, per_person: str, people: int, remaining: Remaining | None
 ) -> PublicLook:
-    found = public.public_values(table.reader, known.column, kind, per_person, people, remaining)
-    if found.values is None:
-        suggested: Suggested = suggesting.from_texts(found.of_rows)
+    public_data = public.public_values(table.reader, known.column, kind, per_person, people, remaining)
+    if public_data.values is None:
+        suggested: Suggested = suggesting.from_texts(public_data.of_rows)
     elif kind in ("date", "timestamp"):
-        suggested = suggesting.from_moments(found.values, kind, known)
+        suggested = suggesting.from_moments(public_data.values, kind, known)
     else:
-        suggested = suggesting.from_numbers(found.values, found.of_rows, known)
-    return PublicLook(known.column, people, found.missing, suggested, known.spec, datetime.now(UTC))
+        suggested = suggesting.from_numbers(public_data.values, public_data.of_rows, known)
+    return PublicLook(known.column, people, public_data.missing, suggested, known.spec, datetime.now(UTC))
 
 
 # ---- what is refused before anybody is charged -----------------------------------------------------------

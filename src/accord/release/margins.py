@@ -22,7 +22,7 @@ from accord.planning import Plan, midpoint_error
 from accord.release.derived import Derived
 from accord.release.numbers import Number
 from accord.release.picking import public_group
-from accord.release.result import within
+from accord.release.result import clipped
 from accord.statistics import Ends, Grouped, Part
 from accord.statistics.target import Counted, Total
 
@@ -97,7 +97,7 @@ def _sum_of(release: Release, part: Part, places: Sequence[int], confidence: flo
         few = total.value < 2 * rmse
     low, high = total.interval(confidence)
     if plan.is_grouped or plan.reads_data:  # an answer without data promises nothing
-        low, high = cast(Ends, within((low, high), (least, most), total.value))
+        low, high = cast(Ends, clipped((low, high), (least, most), total.value))
     return {"value": total.value, "rmse": rmse, "low": low, "high": high, "few": few}
 
 

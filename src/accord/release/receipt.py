@@ -124,10 +124,10 @@ def derived_document(derived: FromAnswers, confidence: float = 0.95) -> dict[str
     specs = dict.fromkeys(number.release.plan.spec for number in derived.numbers)
     if isinstance(derived, Ratio):
         sides = {"numerator": derived.numerator, "denominator": derived.denominator}
-        how: dict[str, Any] = {side: _combination(number, names) for side, number in sides.items()}
+        combination: dict[str, Any] = {side: _combination(number, names) for side, number in sides.items()}
     else:
         assert isinstance(derived, Derived)
-        how = _combination(derived, names)
+        combination = _combination(derived, names)
     ends = derived.interval(confidence)
     unbounded = "the denominator may be 0, so that any number is possible"
     return {
@@ -135,7 +135,7 @@ def derived_document(derived: FromAnswers, confidence: float = 0.95) -> dict[str
         "accord": accord.__version__,
         "derived": "ratio" if isinstance(derived, Ratio) else "sum",
         "formula": derived.formula(names),
-        **how,
+        **combination,
         "numbers": [{"name": name, **_parent(number)} for number, name in names.items()],
         "charges": [entry for spec in specs for entry in charges_document(spec, np.zeros_like(spec.micro))],
         "value": _or_null(derived.value),

@@ -43,11 +43,11 @@ def repeated(
     """The booked answer to the plan of each group; None: they were not all asked before."""
     from accord.ledger.repeating import repetition
 
-    found = repetition(ledger.books, list(groups.values()), signature)
-    if found is None:
+    earlier = repetition(ledger.books, list(groups.values()), signature)
+    if earlier is None:
         return None
-    given = Booked(found.entry.seq, found.entry.hash)
-    each = zip(groups.items(), found.answers, strict=True)
+    given = Booked(earlier.entry.seq, earlier.entry.hash)
+    each = zip(groups.items(), earlier.answers, strict=True)
     return {key: _restored(plan, answer, given) for (key, (_, plan)), answer in each}
 
 

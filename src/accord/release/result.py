@@ -267,7 +267,7 @@ class Release(Arithmetic, Generic[A]):
         target, factor = self.plan.target, self.plan.error_factor(released)
         possible, model = target.possible(self.plan.spec.total), self.plan.prediction.error_model
         ends = possible if factor is None else model.interval(value, released, confidence, factor)
-        return within(ends, possible, value) if isinstance(target, Additive) else ends
+        return clipped(ends, possible, value) if isinstance(target, Additive) else ends
 
     def _interval_in_values(self, value: Any, released: Sequence[Fraction], confidence: float) -> Any:
         target = self.plan.target
@@ -361,11 +361,11 @@ class Release(Arithmetic, Generic[A]):
         return f"<Release: {self.plan.query.label} = {value} by {self.mechanism}, {error}{again}>"
 
 
-def within(ends: Any, possible: Any, value: Any) -> Interval:
+def clipped(ends: Any, possible: Any, value: Any) -> Interval:
     """The part of an interval that is possible, and what is between it and the answer. Of cells, of each."""
     if isinstance(ends, dict):
         return {
-            cell: cast(Any, within(of_cell, possible[cell], value[cell])) for cell, of_cell in ends.items()
+            cell: cast(Any, clipped(of_cell, possible[cell], value[cell])) for cell, of_cell in ends.items()
         }
     low, high = (min(max(end, possible[0]), possible[1]) for end in ends)
     return min(low, value), max(high, value)

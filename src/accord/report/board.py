@@ -111,55 +111,56 @@ def _suggested(receipt: dict[str, Any]) -> dict[str, str]:
     return {"value": f"suggests {', '.join(names) or 'nothing'}"}
 
 
-def board_view(found: dict[str, Any]) -> RenderableType:
+def board_view(document: dict[str, Any]) -> RenderableType:
     """The sheet, as tables of text."""
-    people = sum(level["people"] for level in found["levels"])
-    about = f"{found['about']}: " if found["about"] else ""
+    people = sum(level["people"] for level in document["levels"])
+    about = f"{document['about']}: " if document["about"] else ""
     return Group(
-        Text(f"{about}{people:,} people, as of {_minute(found['time'])} UTC"),
+        Text(f"{about}{people:,} people, as of {_minute(document['time'])} UTC"),
         Text(),
-        _chosen(found),
+        _chosen(document),
         Text(),
-        _asked(found),
+        _asked(document),
         Text(),
-        _left(found),
+        _left(document),
         Text(),
         bullet("Where the truth lies is right if what people chose does not go with their values."),
-        *map(bullet, _changes(found)),
+        *map(bullet, _changes(document)),
         Text(
-            f"From the ledger {found['ledger']}, in which every release is booked before it is made.", "dim"
+            f"From the ledger {document['ledger']}, in which every release is booked before it is made.",
+            "dim",
         ),
     )
 
 
-def _chosen(found: dict[str, Any]) -> RenderableType:
-    is_renewed = "renewal" in found
+def _chosen(document: dict[str, Any]) -> RenderableType:
+    is_renewed = "renewal" in document
     span = ""
-    if is_renewed or any("ever" in level for level in found["levels"]):
-        span = f" of a {found['every']}" if is_renewed else " since budgets were last renewed"
+    if is_renewed or any("ever" in level for level in document["levels"]):
+        span = f" of a {document['every']}" if is_renewed else " since budgets were last renewed"
     title = f"Who chose what, and what it promises for all releases{span} together"
     decade = ["what that comes to within ten years"] if is_renewed else []
     table = text_table("choice", ">people", "what was promised", *decade, title=title)
-    for level in found["levels"]:
+    for level in document["levels"]:
         later = [level.get("within_ten_years", "")] if is_renewed else []
         add_row(table, _name(level), f"{level['people']:,}", level["meaning"], *later)
     return table
 
 
-def _asked(found: dict[str, Any]) -> RenderableType:
-    if not found["releases"]:
+def _asked(document: dict[str, Any]) -> RenderableType:
+    if not document["releases"]:
         return Text("Nothing has been released yet.")
     table = text_table(
         "when (UTC)", "question", "answer, and where the truth lies with 95 %", "by", "why", ">cost at most",
-        title=f"What was asked: {len(found['releases']):,} releases",
+        title=f"What was asked: {len(document['releases']):,} releases",
     )  # fmt: skip
-    for each in found["releases"][-_MOST_RELEASES:]:
+    for each in document["releases"][-_MOST_RELEASES:]:
         answers = each["answers"] or [None] * len(each["questions"])
         for k, (question, answer) in enumerate(zip(each["questions"], answers, strict=True)):
             said = each["state"] if answer is None else _answer(answer)
             own = (each["actor"] or "", each["purpose"] or "", _cost(each)) if k == 0 else ("", "", "")
             add_row(table, _minute(each["time"]) if k == 0 else "", question, said, *own)
-    older = len(found["releases"]) - _MOST_RELEASES
+    older = len(document["releases"]) - _MOST_RELEASES
     return Group(table, Text(f"and {older:,} older ones", "dim")) if older > 0 else table
 
 
@@ -180,11 +181,11 @@ def _answer(answer: dict[str, Any]) -> str:
     return f"{near(value, answer['rmse'] or 0)}   ({number(float(low), 4)} … {number(float(high), 4)})"
 
 
-def _left(found: dict[str, Any]) -> RenderableType:
-    is_renewed = any("ever" in level for level in found["levels"])
+def _left(document: dict[str, Any]) -> RenderableType:
+    is_renewed = any("ever" in level for level in document["levels"])
     title = "What is left" + (", since budgets were renewed" if is_renewed else "")
     table = text_table("choice", ">spent", ">left", *([">spent ever"] if is_renewed else []), title=title)
-    for level in found["levels"]:
+    for level in document["levels"]:
         if level["part_spent"] is not None:
             ever = [level.get("ever", level["spent"])] if is_renewed else []
             amounts = (level["spent"], level["left"], *ever)
@@ -192,14 +193,14 @@ def _left(found: dict[str, Any]) -> RenderableType:
     return table
 
 
-def _changes(found: dict[str, Any]) -> list[str]:
+def _changes(document: dict[str, Any]) -> list[str]:
     counts = {
-        "withdrew, and are in nothing any more": found["withdrawn"],
-        "chose a stricter level since they are registered": found["lowered"],
-        "were given a laxer level, which somebody signed": found["raised"],
+        "withdrew, and are in nothing any more": document["withdrawn"],
+        "chose a stricter level since they are registered": document["lowered"],
+        "were given a laxer level, which somebody signed": document["raised"],
     }
     changes = [f"{people:,} people {what}." for what, people in counts.items() if people]
-    return [*changes, *([f"{found['renewal']}."] if "renewal" in found else [])]
+    return [*changes, *([f"{document['renewal']}."] if "renewal" in document else [])]
 
 
 def _name(level: dict[str, Any]) -> str:
@@ -210,9 +211,9 @@ def _minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-def board_html(found: dict[str, Any]) -> str:
+def board_html(document: dict[str, Any]) -> str:
     """The sheet as HTML, with two pictures."""
-    levels = found["levels"]
+    levels = document["levels"]
     people = [Mark(_name(level), level["people"], f"{level['people']:,}") for level in levels]
     spent = [
         Mark(_name(level), level["part_spent"], f"{level['part_spent']:.0%}")
@@ -221,4 +222,4 @@ def board_html(found: dict[str, Any]) -> str:
     ]
     pictures = svg.bars("How many people chose what", people)
     pictures += svg.bars("How much of what they allowed is spent, by those who spent most", spent, full=1.0)
-    return article(board_view(found), pictures)
+    return article(board_view(document), pictures)

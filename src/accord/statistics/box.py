@@ -149,8 +149,8 @@ def _certain_half_width(
     half = convolution.half_width(normal, scales, each) if normal or scales else 0.0
     for share in shares:
         k = share.coordinates
-        within = _where_falls_to(each, partial(_tail_of, k), k + 1.0)
-        half += sum(map(abs, share.effects)) * within
+        half_width = _where_falls_to(each, partial(_tail_of, k), k + 1.0)
+        half += sum(map(abs, share.effects)) * half_width
     return half
 
 

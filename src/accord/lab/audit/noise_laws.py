@@ -333,8 +333,8 @@ def _sampled_choices(noise: NoiseCopy, scores: Any, scale: int, *times: Any) -> 
     chosen = [choose(scores, scale, *times) for _ in range(_CHOICES)]
     counts = np.bincount(chosen, minlength=len(scores)).tolist()
     wrong = _any_surprising(counts, (weights / weights.sum()).tolist())
-    often = ", some there several times" if times else ""
-    return _sampled_look(f"choice of {len(scores)} at scale {float(scale):.3g}{often}", wrong, _CHOICES)
+    repeats = ", some there several times" if times else ""
+    return _sampled_look(f"choice of {len(scores)} at scale {float(scale):.3g}{repeats}", wrong, _CHOICES)
 
 
 def _sampled_keeping(noise: NoiseCopy, rng: random.Random) -> Look:

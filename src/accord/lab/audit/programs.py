@@ -236,11 +236,11 @@ def _receipts(result: Any, step: Step, world: World) -> list[Mapping[str, Any]]:
 
 def _keys_of(row: Mapping[str, Any], part: Part) -> dict[str, Any]:
     """The key that a row of a table has in each column of the groups, be it the rest."""
-    found = {}
+    group = {}
     for column, keys in zip(part.by, part.keys, strict=True):
         declared, rest = split_rest(keys)
-        found[column] = row[column] if rest is None or row[column] in declared else rest
-    return found
+        group[column] = row[column] if rest is None or row[column] in declared else rest
+    return group
 
 
 def _level_text(micro: float) -> str:
