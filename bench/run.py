@@ -111,9 +111,9 @@ def scans(rows: int, rounds: int) -> list[dict[str, object]]:
         rounds,
     )
     aims = {
-        "mean, levels read included": 1.6,
+        "mean, levels read included": 1.4,
         "mean, Spec known": 1.3,
-        "median among 65,537 points, levels read included": 3.0,
+        "median among 65,537 points, levels read included": 2.5,
     }
     return [
         {"what": name, "rows": rows, **t.ratio(times["floor"]), "aim": aims.get(name)}
