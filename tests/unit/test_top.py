@@ -82,8 +82,10 @@ def test_private_people_and_several_groups():
     plan = people(1.0, neighbors="add-remove", roster=roster).plan(accord.top("w", k=3, keys=KEYS))
     assert plan.times == 1
     plan = people(1.0).plan(accord.top("w", k=3, keys=KEYS, at_most=4, where="w <> 'k1'"))
-    assert plan.times == 8 and set(plan.charges.values()) == {1.0}
+    assert plan.chooses_first and plan.times == 1 and set(plan.charges.values()) == {1.0}
     assert plan.query.label == "count of people where w <> 'k1' by w (each in up to 4), the 3 largest"
+    plan = people(1.0).plan(accord.top("w", k=4, keys=KEYS, at_most=3))
+    assert not plan.chooses_first and plan.times == 6 and set(plan.charges.values()) == {0.999996}
 
 
 def test_what_is_predicted_is_told():

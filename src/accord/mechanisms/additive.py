@@ -66,6 +66,35 @@ class BoxCalibration(Calibration):
     """Which of the boxes of its workload it is in."""
 
 
+@dataclass(frozen=True, eq=False)
+class ChoosingCalibration(Calibration):
+    """Of counts of a few groups that are chosen first, with a part of everyone's charge (choosing.py)."""
+
+    shown: int
+    """How many are chosen,"""
+    part: int
+    """with how much of the charge, in millionths,"""
+    moves: int
+    """of how many changes in scores a neighbor consists: 1, or 2 where somebody leaves groups for others,"""
+    most: int
+    """and in how many groups somebody may be."""
+
+    @property
+    def choice_scale(self) -> int:
+        """Of each of the choices, in millionths: rounded up, so that losses only shrink."""
+        return -(-(MICRO**2) * self.moves * self.shown // self.part)
+
+    @property
+    def size_scale(self) -> Fraction:
+        """Of the noise on each size, in millionths."""
+        return MICRO * Fraction(MICRO * self.sizes_changed, MICRO - self.part)
+
+    @property
+    def sizes_changed(self) -> int:
+        """Of how many chosen groups one person may change the size."""
+        return min(self.moves * self.most, self.shown)
+
+
 def calibrate_by(charge_rule: ChargeRule) -> Callable[[Task], Calibration]:
     """Charges with the weights and the noise that follow from them."""
 
@@ -119,12 +148,14 @@ def answer_together(
 def _linear(calibration: Calibration, people: IntArray, target: Additive) -> Linear:
     """`_answer`, in floats."""
     weights = integer_weights(calibration.charges)
-    total, scale = float(total_of(weights, people)), MICRO * target.sensitivity
+    total, scale = float(total_of(weights, people)), float(MICRO * target.sensitivity)
     if isinstance(calibration, BoxCalibration):
         each = [MICRO * span / total for span in target.box_spans]
         smallest = float(MICRO * min(target.box_spans))
         share = Share(calibration.coordinates, tuple(each))
         return Linear(weights / total, np.zeros(0), smallest_scale=smallest, box=share)
+    if isinstance(calibration, ChoosingCalibration):
+        scale = float(calibration.size_scale)
     scales = [] if reads_public_only(calibration.charges) else [scale / total]
     return Linear(weights / total, np.array(scales, dtype=np.float64), smallest_scale=scale)
 

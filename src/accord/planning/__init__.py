@@ -2,7 +2,8 @@
 
     choose.py       calibrate, predict, choose: `plan`
     plan.py         Plan: what was decided for one question or several, and what else there was
-    largest.py      what is predicted about the largest of many groups
+    tasks.py        what mechanisms see of a question
+    largest.py      what is predicted about the largest of many groups, and whether they are chosen first
     fingerprint.py  whether two plans are the same
     workload.py     several questions within one budget
 
@@ -21,11 +22,11 @@ from accord.planning.choose import (
     plan_within,
     refusals,
     refuse_arguments,
-    task_of,
     whole_share,
 )
 from accord.planning.fingerprint import digest_of, fingerprint_as_written
 from accord.planning.plan import Plan, midpoint_error
+from accord.planning.tasks import task_of
 
 WorkloadPlan: TypeAlias = Plan
 GroupedPlan: TypeAlias = Plan

@@ -17,9 +17,10 @@ from accord.budget import MICRO, IntArray, level_text, to_micro
 from accord.errors import PlanError, QueryError, did_you_mean
 from accord.mechanisms import ALL, named
 from accord.mechanisms.prediction import FixedInterval, Prediction
-from accord.mechanisms.record import Calibration, Mechanism, Refused, Task, frozen
+from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
 from accord.planning.choice import Candidate, Choice
 from accord.planning.plan import Plan, midpoint_error
+from accord.planning.tasks import ChoosingFirst, choosing_first, task_of
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload, reporting_missing, target_and_moves
@@ -239,13 +240,15 @@ def plan_within(
     if coordinates:
         shared = Share(coordinates, target.box_effects).variance
         task = replace(task, coordinates=coordinates, noise_variance=shared)
+    choosing = choosing_first(spec, query, affordable, t, under)
     candidates = tuple(
-        _candidate(m, task, spec, order, moves, _reason_against(m, query, under)) for m in among
+        _candidate(m, task, spec, order, moves, _reason_against(m, query, under), choosing) for m in among
     )
     chosen, reason = _choose(candidates, query, target, spec, mechanism)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None
         name, calibration, prediction = chosen.mechanism, chosen.calibration, chosen.prediction
+        moves = chosen.times
     else:
         nobody = np.zeros(spec.micro.size)
         name, calibration = chosen, Calibration(nobody.astype(np.int64), nobody, 0.0, reason)
@@ -254,39 +257,28 @@ def plan_within(
     return Plan(spec, query, share, under, choice, notes=notes)
 
 
-def task_of(
-    spec: Spec, query: Query, affordable: IntArray, t: int | str | None, under: Relation
-) -> tuple[Task, IntArray, int]:
-    """What mechanisms see of a question; which levels those are; and in how many answers a person may change.
-
-    People whom the share leaves with nothing are not read.
-    """
-    target, moves = target_and_moves(query, under)
-    people, total = spec.people, spec.total
-    groups = query.groups if isinstance(query, Grouped) else 1
-    if groups > 1 and not target.adds_up:
-        people = -(-spec.people // groups)  # as for groups of the same size
-        total = int(people.sum())
-    affordable = budget.divide(affordable, moves) if moves > 1 else affordable
-    order = np.argsort(affordable, kind="stable")
-    order = order[affordable[order] > 0]
-    levels = frozen(affordable[order])
-    task = Task(
-        levels, people[order], total, target, t, target.variance, target.noise_variance, groups=groups
-    )
-    return task, order, moves
-
-
 def _candidate(
-    mechanism: Mechanism, task: Task, spec: Spec, order: IntArray, moves: int, against: str
+    mechanism: Mechanism,
+    task: Task,
+    spec: Spec,
+    order: IntArray,
+    moves: int,
+    against: str,
+    choosing: ChoosingFirst | None = None,
 ) -> Candidate:
     if against:
         return Candidate(mechanism.name, against, spec, None, None)
     method = mechanism.method(task.target)
+    if not method.shares_noise:
+        choosing = None
+    if choosing is not None:
+        task, order, moves = choosing.task, choosing.order, 1
     if task.coordinates and not method.shares_noise:
         return Candidate(mechanism.name, "cannot share one noise with other questions", spec, None, None)
     try:
         calibration = method.calibrate(task)
+        if choosing is not None:
+            calibration = choosing.calibration(calibration)
         prediction = method.predict(task, calibration)
     except Refused as why:
         return Candidate(mechanism.name, str(why), spec, None, None)

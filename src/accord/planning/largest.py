@@ -11,17 +11,30 @@ Sizes     Of the k that are shown, whichever they are, the mean squared error is
           of the minimum is at most min(k, K·P(e² > t)). For p = 1 it is the mean squared error of one size;
           for Laplace noise of scale b it is b²(2 + 2L + L²), L = log(K/k). Where groups lie apart, noise
           decides nothing, and it is that of one size.
+
+Groups may be chosen first and counted then (mechanisms/choosing.py). Noise is drawn after the choice, so that
+it does not lean, and h is what unequal weights do. A half of 5 % is for the choices, the other for h.
+
+Which     Let a person be in m groups, a neighbor change f·m of them, and p be the part of the charge for
+          the choices. In units of ε over the weight of everyone: at once, sizes have a noise of scale
+          B = min(f·m, K), and M = 2·B·log(K/0.05) more people may be missed. Chosen first, that is a scale of
+          min(f·m, k)/(1 − p), and f·k·log(2·K·k/0.05)/p. With u and v for these without p, as parts of M and
+          B, p = u/(u + v) makes both 1/(u + v) times better: chosen first is what has u + v < 1.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import exp, fsum, sqrt
+from math import exp, fsum, log, sqrt
 
 import numpy as np
 
+from accord.budget import MICRO, IntArray
+from accord.mechanisms.additive import ChoosingCalibration
+from accord.mechanisms.choosing import choice_slack
 from accord.mechanisms.prediction import AroundValue, ErrorModel
+from accord.mechanisms.record import Calibration
 
 ALPHA = 0.05
 _NODES = 24
@@ -38,15 +51,38 @@ class Largest:
     """How many more people a group that is left out has than one that is shown, with 95 %."""
 
 
-def predict_largest(model: ErrorModel, shown: int, groups: int, people: int) -> Largest:
-    """For the largest `shown` of so many groups, of so many people in all."""
+def part_for_choices(groups: int, shown: int, most: int, moves: int) -> int | None:
+    """Of everyone's charge, in millionths, if groups are chosen first; None: all are counted at once.
+
+    >>> part_for_choices(1_000, 3, most=1, moves=2), part_for_choices(1_000, 3, most=20, moves=2)
+    (None, 541478)
+    """
+    scale = min(moves * most, groups)
+    missed = moves * shown * log(2 * groups * shown / ALPHA) / (2 * scale * log(groups / ALPHA))
+    sizes = min(moves * most, shown) / scale
+    return None if missed + sizes >= 1 else round(MICRO * missed / (missed + sizes))
+
+
+def predict_largest(
+    model: ErrorModel, calibration: Calibration, people: IntArray, shown: int, groups: int
+) -> Largest:
+    """For the largest `shown` of so many groups, of so many people of each level."""
+    everyone = float(people.sum())
     if not isinstance(model, AroundValue):  # it may be anything
-        return Largest(float(people), float(people))
-    off = max(map(abs, model.shift))
-    half = off + model.spread.half_width(ALPHA / groups)
-    p = shown / groups
-    squares = fsum(w * (off + model.spread.half_width(p * exp(-u))) ** 2 for u, w in _rule())
-    return Largest(sqrt(squares), min(2 * half, float(people)))
+        return Largest(everyone, everyone)
+    off, spread, p = max(map(abs, model.shift)), model.spread, shown / groups
+    if not isinstance(calibration, ChoosingCalibration):
+        half = off + spread.half_width(ALPHA / groups)
+        squares = fsum(w * (off + spread.half_width(p * exp(-u))) ** 2 for u, w in _rule())
+        return Largest(sqrt(squares), min(2 * half, everyone))
+    noise = 2 * spread.laplace**2
+    slack = everyone * choice_slack(calibration, people, groups, ALPHA / 2)
+    if not spread.sampling:
+        return Largest(sqrt(noise), min(slack, everyone))
+    weights = replace(spread, laplace=0.0)
+    squares = fsum(w * weights.half_width(p * exp(-u)) ** 2 for u, w in _rule())
+    missed = slack + 2 * weights.half_width(ALPHA / 2 / groups)
+    return Largest(sqrt(squares + noise), min(missed, everyone))
 
 
 @lru_cache(maxsize=1)

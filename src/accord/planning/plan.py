@@ -19,7 +19,7 @@ import numpy as np
 from accord import budget
 from accord.budget import IntArray
 from accord.mechanisms import named
-from accord.mechanisms.additive import BoxCalibration
+from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration
 from accord.mechanisms.prediction import Prediction
 from accord.mechanisms.record import Calibration, Method
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
@@ -187,7 +187,7 @@ class Plan(Generic[A]):
         """What is taken as public knowledge, in sentences."""
         sentences = [*self.target.assumptions()]
         if isinstance(self.query, Grouped):
-            sentences += self.query.part_assumptions()
+            sentences += self.query.part_assumptions(self.chooses_first)
         sentences += [*self.notes, self._about_people()]
         if self.spec.opted_out:
             why = "opted out or have nothing left" if self.spec.is_rest else "opted out"
@@ -227,8 +227,25 @@ class Plan(Generic[A]):
         query = self.query
         if not isinstance(query, Grouped) or query.part.largest is None:
             return None
-        model = self.prediction.error_model
-        return predict_largest(model, query.part.largest, query.groups, self.spec.total)
+        return predict_largest(
+            self.prediction.error_model,
+            self.calibration,
+            self.spec.people,
+            query.part.largest,
+            query.groups,
+        )
+
+    @property
+    def counted_groups(self) -> int:
+        """How many private groups' sizes are released: all, or those that are chosen first."""
+        if isinstance(self.calibration, ChoosingCalibration):
+            return self.calibration.shown
+        return self.private_groups
+
+    @property
+    def chooses_first(self) -> bool:
+        """Whether the largest groups are chosen before they are counted, and no others are."""
+        return isinstance(self.calibration, ChoosingCalibration)
 
     @property
     def reads_data(self) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 
 from accord.budget import MICRO, PUBLIC
 from accord.errors import TABLE_CHANGED, QueryError, SourceError
-from accord.mechanisms.additive import BoxCalibration, answer_together
+from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration, answer_together
+from accord.mechanisms.choosing import choose_and_count
 from accord.mechanisms.sample import SampleCalibration
 from accord.noise import Noise
 from accord.people.summary import Summary
@@ -32,10 +33,14 @@ def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tup
     """
     if not plan.reads_data:
         return finished(plan, ())
-    released, method = [], plan.method
+    released, method, calibration = [], plan.method, plan.calibration
     for summary in summaries or ():
         _refuse_changed(plan, summary)
-        released.append(tuple(method.answer(summary, plan.calibration, plan.target, noise)))
+    if isinstance(calibration, ChoosingCalibration):
+        assert isinstance(plan.target, Additive)
+        return finished(plan, choose_and_count(summaries or (), calibration, plan.target, noise))
+    for summary in summaries or ():
+        released.append(tuple(method.answer(summary, calibration, plan.target, noise)))
     return finished(plan, released)
 
 

@@ -65,6 +65,11 @@ def _part(release: Release) -> Part:
             "margins are of a table by columns, and this answer has none. Ask with by= and keys=; of a "
             "workload, take one of its releases."
         )
+    if release.plan.choice is not None and release.plan.chooses_first:
+        raise QueryError(
+            "margins are sums of all cells, and of these only the largest were counted. "
+            "Ask accord.count(by=…, keys=…)."
+        )
     if not adds_up(release.plan):
         raise QueryError(
             f"margins are sums of cells, and a {query.statistic} of all is no sum of those of groups. "

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import accord
-from accord.budget import IntArray, amount_text, level_text
-from accord.mechanisms.additive import BoxCalibration
+from accord.budget import MICRO, IntArray, amount_text, level_text
+from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration
 from accord.planning import Plan
 from accord.planning.plan import cost_together
 from accord.release.derived import Derived, FromAnswers, Ratio
@@ -91,7 +91,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
             ],
         }
     assert release.time is not None
-    interval = None
+    interval, is_partial = None, release.groups_together > 1 or release.plan.chooses_first
     if not isinstance(release.plan.query, Algorithm):
         interval = {
             "confidence": confidence,
@@ -112,7 +112,7 @@ def release_document(release: Release, confidence: float = 0.95) -> dict[str, An
         "rmse_here": _or_null(release.rmse_here),
         **_booked(release),
         "value": plain_data(release.value),
-        **({"suppressed": release.suppressed} if release.groups_together > 1 else {}),
+        **({"suppressed": release.suppressed} if is_partial else {}),
         **({} if release.others_at_most() is None else {"others_at_most": release.others_at_most()}),
         "interval": interval,
     }
@@ -276,10 +276,16 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "unit": plan.unit,
         "rmse": _or_null(plan.rmse),
         "rmse_here": _or_null(plan.rmse_here),
-        **({} if plan.largest is None else {"top": asdict(plan.largest)}),
+        **({} if plan.largest is None else {"top": {**asdict(plan.largest), **_chosen_first(plan)}}),
         "bias_bound": plan.bias_bound,
         "assumptions": plan.assumptions,
     }
+
+
+def _chosen_first(plan: Plan) -> dict[str, Any]:
+    """How much of everyone's charge chooses the largest groups, where they are chosen first."""
+    calibration = plan.calibration
+    return {"part": calibration.part / MICRO} if isinstance(calibration, ChoosingCalibration) else {}
 
 
 def _or_null(error: float | None) -> float | None:

@@ -18,7 +18,7 @@ from accord.errors import QueryError
 from accord.people.spending import Unbooked
 from accord.planning import Plan, by_level, midpoint_error
 from accord.release.arithmetic import Arithmetic
-from accord.release.suppressing import leaves_groups_out
+from accord.release.suppressing import by_noise_alone, leaves_groups_out, left_out_at_most
 from accord.statistics import Algorithm, Answer, Grouped, Part
 from accord.statistics.query import A, Interval
 from accord.statistics.target import Additive, Products, Quantiles, Ranks
@@ -222,7 +222,7 @@ class Release(Arithmetic, Generic[A]):
             return of_one(self.answer, self.released, confidence)
         rows, by = cast(list[dict[str, Any]], self.answer), self._by
         released = self.released or [()] * self.plan.private_groups
-        together = self.groups_together
+        together = self.groups_together * (2 if self.plan.chooses_first else 1)
         each = 1 - (1 - confidence) / together if together > 1 else confidence
         groups = {by.group_of(row): row for row in rows}
         return {
@@ -231,8 +231,14 @@ class Release(Arithmetic, Generic[A]):
 
     @property
     def groups_together(self) -> int:
-        """For how many groups together intervals hold: for all, where some are left out; else for each."""
-        return self.plan.private_groups if leaves_groups_out(self.plan) else 1
+        """For how many groups together intervals hold: for all, where some are left out; else for each.
+
+        Where groups are chosen first (with half of what is left of the confidence), for those alone, unless
+        unequal weights decided about them, too.
+        """
+        if not leaves_groups_out(self.plan):
+            return 1
+        return self.plan.counted_groups if by_noise_alone(self.plan) else self.plan.private_groups
 
     @property
     def suppressed(self) -> int:
@@ -254,6 +260,8 @@ class Release(Arithmetic, Generic[A]):
             return float(self.plan.spec.total)
         shown = {part.group_of(row) for row in cast(list[dict[str, Any]], self.answer)}
         others = [self.released[place] for group, place in part.places.items() if group not in shown]
+        if self.plan.chooses_first:
+            return left_out_at_most(self.plan, self.released, others, 1 - confidence)
         largest = max(others)
         value = self.plan.target.finish(largest, self.plan.spec.total)
         _, high = self.interval_around(value, largest, 1 - (1 - confidence) / self.groups_together)

@@ -12,7 +12,9 @@ Rule       A group is shown if this is larger than h, where the noises of an emp
            probability α/groups at most, α = 0.05. So with a probability of 95 % no empty group is shown. How
            many small ones are shown is not promised.
 Largest    Of these, with accord.top, the k groups with the largest noisy sizes, the largest first; of equal
-           ones, that of the earlier key.
+           ones, that of the earlier key. Where groups are chosen first (mechanisms/choosing.py), nothing is
+           released of others, and of those it is α/k in the place of α/groups: noise knows nothing of what
+           was chosen.
 h          Let X be a continuous Laplace law of scale b whole numbers, Z the discrete one that is drawn. Then
            P(|X| ≥ z) ≤ P(|Z| ≥ z) = 2e^(−z/b)/(1 + e^(−1/b)) ≤ e^(−(z−1)/b) for whole z ≥ 1, so that both
            can be drawn with one sign and |Z − X| ≤ 1. Of k noises, h is that of the sum of k continuous ones
@@ -26,10 +28,14 @@ Intervals  of a group that is shown hold but for α/groups. So those of all decl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from math import fsum
 from typing import Any
 
+from accord.mechanisms.additive import ChoosingCalibration
+from accord.mechanisms.choosing import choice_slack
+from accord.mechanisms.prediction import AroundValue
 from accord.mechanisms.sample import SampleCalibration, noise_on_means
 from accord.planning import Plan
 from accord.statistics import Grouped
@@ -57,12 +63,40 @@ def shown(plan: Plan, released: Sequence[Sequence[Fraction]]) -> list[Any]:
     groups = _not_empty(plan, released) if part.suppress else list(part.groups)
     if part.largest is None:
         return groups
-    return sorted(groups, key=lambda group: -released[part.places[group]][0])[: part.largest]
+    counted = [group for group in groups if released[part.places[group]]]
+    return sorted(counted, key=lambda group: -released[part.places[group]][0])[: part.largest]
+
+
+def by_noise_alone(plan: Plan) -> bool:
+    """Whether a size that is shown is off by noise alone that was drawn after the group was chosen."""
+    model = plan.prediction.error_model
+    return plan.chooses_first and isinstance(model, AroundValue) and not model.spread.sampling
+
+
+def left_out_at_most(
+    plan: Plan, released: Sequence[Sequence[Fraction]], others: Sequence[Sequence[Fraction]], alpha: float
+) -> float:
+    """How many people a group has at most that is left out, where groups are chosen first.
+
+    Half of alpha is for the intervals of those that are shown. Each of three sixths is for one of these: that
+    a choice takes a group that is smaller than another by more than its slack; that the noise of a size, or
+    what unequal weights do to that of any group, is larger than this.
+    """
+    calibration, model, people = plan.calibration, plan.prediction.error_model, plan.spec.total
+    assert isinstance(calibration, ChoosingCalibration) and isinstance(model, AroundValue)
+    part, spread = alpha / 6, model.spread
+    off = replace(spread, sampling=0.0).half_width(part / calibration.shown)
+    if spread.sampling:
+        off += replace(spread, laplace=0.0).half_width(part / plan.private_groups)
+    slack = people * choice_slack(calibration, plan.spec.people, plan.private_groups, part)
+    smallest = min(people * float(size) for counted in released for size in counted)
+    counted = [people * float(size) for hidden in others for size in hidden]
+    return min(float(people), max(0.0, smallest + slack + off, *(size + off for size in counted)))
 
 
 def _not_empty(plan: Plan, released: Sequence[Sequence[Fraction]]) -> list[Any]:
     assert isinstance(plan.query, Grouped)
-    groups, alpha = plan.query.part.groups, ALPHA / plan.private_groups
+    groups, alpha = plan.query.part.groups, ALPHA / plan.counted_groups
     if isinstance(plan.target, Additive):
         h = plan.target.sensitivity * largest_of_nobody(plan, alpha)
         there = [fsum(map(float, means)) > h for means in released]

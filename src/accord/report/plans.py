@@ -217,6 +217,8 @@ def group_size_note(plan: Plan) -> list[Text]:
     """For which group an error holds that is stated once for all private groups."""
     query = plan.query
     if (largest := plan.largest) is not None and plan.reads_data:
+        if plan.chooses_first:
+            return [Text("error: of each size that is shown; noise is drawn after the choice", "dim")]
         chosen = (
             "error: of each size, before the largest are chosen. Of those that are chosen it is at most "
             f"{error(largest.rmse_here_at_most)} about these people"

@@ -248,10 +248,10 @@ def _public_groups_view(release: Release) -> RenderableType:
 def about_suppressed(release: Release) -> list[Text]:
     """How many groups are left out, and by which rule; and for which groups the intervals hold."""
     together = release.groups_together
-    if together == 1:
+    if together == 1 and not release.plan.chooses_first:
         return []
     if (shown := release.plan.query.part.largest) is not None:
-        return [Text(_about_largest(release, shown, together))]
+        return [Text(_about_largest(release, shown))]
     return [
         Text(
             f"{release.suppressed:,} of {together:,} groups are left out: shown are those whose noisy size "
@@ -262,11 +262,12 @@ def about_suppressed(release: Release) -> list[Text]:
     ]
 
 
-def _about_largest(release: Release, k: int, together: int) -> str:
+def _about_largest(release: Release, k: int) -> str:
     """By which rule the largest groups are shown, and what is known about the others."""
     if not release.plan.reads_data:
         return "No data are read, so that nothing tells which groups are the largest."
-    number_shown = together - release.suppressed
+    groups = release.plan.private_groups
+    number_shown = groups - release.suppressed
     fewer = (
         f"; {k - number_shown:,} fewer than asked for, because the others may be empty (suppress=False, "
         "--no-suppress, shows them)"
@@ -276,9 +277,14 @@ def _about_largest(release: Release, k: int, together: int) -> str:
     most = release.others_at_most()
     left_out = f", and none of the {release.suppressed:,} others has over"
     others = "" if most is None else f"{left_out} {error(most)} people"
+    if release.plan.chooses_first:
+        return (
+            f"Shown are {number_shown:,} of {groups:,} groups, chosen by their size and counted then{fewer}. "
+            f"95 %: the intervals of all that are shown hold together{others}."
+        )
     return (
-        f"Shown are the largest noisy sizes of {together:,} groups{fewer}. 95 %: the intervals of all "
-        f"{together:,} groups hold together{others}. Sizes that are shown for being large lean upward."
+        f"Shown are the largest noisy sizes of {groups:,} groups{fewer}. 95 %: the intervals of all "
+        f"{groups:,} groups hold together{others}. Sizes that are shown for being large lean upward."
     )
 
 

@@ -140,8 +140,11 @@ class Grouped(Query):
     def assumptions(self) -> list[str]:
         return [*self.query.assumptions(), *self.part_assumptions()]
 
-    def part_assumptions(self) -> list[str]:
-        """What is taken for granted about who is in which part."""
+    def part_assumptions(self, chosen_first: bool = False) -> list[str]:
+        """What is taken for granted about who is in which part.
+
+        `chosen_first`: the largest groups are chosen before they are counted.
+        """
         keys = [f"the {self.part.listed} were declared, not taken from the data"] if self.part.by else []
         keys += [self.part.about_rest] if self.part.about_rest else []
         if self.part.public:
@@ -157,17 +160,19 @@ class Grouped(Query):
                 "errors are predicted as if everyone were a member"
             )
         most = self.part.at_most
-        several = f"a person may be in up to {most} of the groups, and is charged for all of them"
-        shown = [self.suppression] if self.part.suppress else []
-        shown += [self.choice_of_largest] if self.part.largest else []
+        which = "those that are shown" if chosen_first else "all of them"
+        several = f"a person may be in up to {most} of the groups, and is charged for {which}"
+        shown = [self.suppression(chosen_first)] if self.part.suppress else []
+        if self.part.largest:
+            shown += [self.chosen_first if chosen_first else self.choice_of_largest]
         return [f"who is in which group is {charged}", *keys, *([several] if most > 1 else []), *shown]
 
-    @property
-    def suppression(self) -> str:
+    def suppression(self, chosen_first: bool) -> str:
         """Which groups are shown, where some are left out."""
+        over_all = f"over all {self.groups:,} groups; intervals hold for all of them together"
         return (
             "shown are the groups whose noisy size is larger than noise makes that of an empty one, but for "
-            f"5 % over all {self.groups:,} groups; intervals hold for all of them together"
+            f"5 % {'over those that are chosen' if chosen_first else over_all}"
         )
 
     @property
@@ -176,6 +181,14 @@ class Grouped(Query):
         return (
             f"shown are the {self.part.largest:,} of {self.groups:,} groups with the largest noisy sizes, "
             "which lean upward for it; intervals hold for all groups together"
+        )
+
+    @property
+    def chosen_first(self) -> str:
+        """The same, of groups that are chosen first and counted then."""
+        return (
+            f"shown are {self.part.largest:,} of {self.groups:,} groups, chosen by their size with a part of "
+            "everyone's charge and counted with the rest of it; intervals hold for them together"
         )
 
     @property

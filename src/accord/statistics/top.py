@@ -1,10 +1,14 @@
 """The k largest groups of a column, with their sizes.
 
-It is a count by key of which the k largest noisy sizes are shown (release/suppressing.py): post-processing of
-what was released about all groups. So neighbors, charges and noise are those of a count by key (groups.py): a
-person is in one group, or in up to m of them, and all sizes together cost what one does, however many keys
-there are. docs/proofs/top.md has the proof, and why the groups are not chosen first and counted then, with
-the charge in two parts: that is never better in both, which groups and how large, where people are in one.
+At once: it is a count by key of which the k largest noisy sizes are shown (release/suppressing.py):
+post-processing of what was released about all groups. So neighbors, charges and noise are those of a count by
+key (groups.py): a person is in one group, or in up to m of them, and all sizes together cost what one does,
+however many keys there are.
+
+Chosen first: where people may be in many groups against which few are shown, the charge is in two parts, one
+for choosing groups and the other for counting these (mechanisms/choosing.py). The plan takes what is better
+in both, which groups and how large (planning/largest.py): that is never the second where people are in one
+group. docs/proofs/top.md has the proofs.
 """
 
 from __future__ import annotations
