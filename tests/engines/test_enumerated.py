@@ -133,20 +133,22 @@ def test_whole_numbers_are_compared_as_doubles(keys, kind, monkeypatch):
 
 def test_which_columns_have_such_a_type():
     dialect = DuckDBDialect({"t": "VARCHAR", "i": "INTEGER", "d": "DOUBLE", "when": "DATE", "is": "BOOLEAN"})
-    assert dialect.enumerated("t", "text", ["it's"]) == (
-        "TRY_CAST(CAST(c0 AS VARCHAR) COLLATE \"binary\" AS ENUM ('it''s'))"
+    place = "CAST(enum_code(s) AS INTEGER)"
+    assert dialect.enumerated("t", "text", ["it's"], "s") == (
+        "TRY_CAST(CAST(c0 AS VARCHAR) COLLATE \"binary\" AS ENUM ('it''s'))",
+        place,
     )
-    assert (
-        dialect.enumerated("i", "number", [3.0, 0.5]) == "TRY_CAST(CAST(c1 AS VARCHAR) AS ENUM ('3', '0.5'))"
+    assert dialect.enumerated("i", "number", [3.0, 0.5], "s") == (
+        "TRY_CAST(CAST(c1 AS VARCHAR) AS ENUM ('3', '0.5'))",
+        place,
     )
-    assert dialect.enumerated("i", "number", [2**53]) is None
-    assert dialect.enumerated("i", "number", [True]) is None
-    assert dialect.enumerated("i", "number", [7, 7.0]) is None  # one text
-    assert dialect.enumerated("d", "number", [1]) is None  # -0.0 is 0.0, and has another text
-    assert dialect.enumerated("when", "date", ["2026-01-01"]) is None
-    assert dialect.enumerated("is", "boolean", [True]) is None
-    with pytest.raises(NotImplementedError, match="SparkDialect enumerates nothing"):
-        SparkDialect({}).enumerated_place("x")
+    assert dialect.enumerated("i", "number", [2**53], "s") is None
+    assert dialect.enumerated("i", "number", [True], "s") is None
+    assert dialect.enumerated("i", "number", [7, 7.0], "s") is None  # one text
+    assert dialect.enumerated("d", "number", [1], "s") is None  # -0.0 is 0.0, and has another text
+    assert dialect.enumerated("when", "date", ["2026-01-01"], "s") is None
+    assert dialect.enumerated("is", "boolean", [True], "s") is None
+    assert SparkDialect({"t": "string"}).enumerated("t", "text", ["a"], "s") is None
 
 
 @pytest.mark.parametrize("level", [0.5, None])

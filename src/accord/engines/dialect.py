@@ -252,17 +252,13 @@ class Dialect(ABC):
         arms = (f"WHEN ({x} = {value}) THEN {k}" for k, value in enumerate(values))
         return f"CASE {' '.join(arms)} END"
 
-    def enumerated(self, column: str, kind: Kind, keys: Sequence[Any]) -> str | None:
+    def enumerated(self, column: str, kind: Kind, keys: Sequence[Any], name: str) -> tuple[str, str] | None:
         """Which of a few keys a column has, in a type made of these; NULL: none. None: it takes no such type.
 
-        For an engine that groups by such a type faster than by a place. Equal is what `position` takes for
-        equal.
+        And the place of the key, once that is a column of this name. For an engine that groups by such a type
+        faster than by a place. Equal is what `position` takes for equal.
         """
         return None
-
-    def enumerated_place(self, x: str) -> str:
-        """The place of the key that an `enumerated` column has."""
-        raise NotImplementedError(f"{type(self).__name__} enumerates nothing")
 
 
 class StandardLiterals:

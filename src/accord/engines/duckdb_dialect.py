@@ -172,7 +172,7 @@ class DuckDBDialect(StandardLiterals, Dialect):
         """Faster than one comparison after the other."""
         return f"list_position([{', '.join(values)}], {x}) - 1"
 
-    def enumerated(self, column: str, kind: Kind, keys: Sequence[Any]) -> str | None:
+    def enumerated(self, column: str, kind: Kind, keys: Sequence[Any], name: str) -> tuple[str, str] | None:
         """An ENUM of texts: cast once for each entry of a file's dictionary, and grouped without hashing.
 
         A whole number has one text. Of those from 2⁵³ on, several are one double, as which they are compared.
@@ -185,10 +185,8 @@ class DuckDBDialect(StandardLiterals, Dialect):
             return None
         if len(set(texts)) < len(texts):
             return None
-        return f"TRY_CAST({x} AS ENUM ({', '.join(map(self.text, texts))}))"
-
-    def enumerated_place(self, x: str) -> str:
-        return f"CAST(enum_code({x}) AS INTEGER)"
+        enum = f"TRY_CAST({x} AS ENUM ({', '.join(map(self.text, texts))}))"
+        return enum, f"CAST(enum_code({name}) AS INTEGER)"
 
 
 def _is_small_number(key: Any) -> bool:

@@ -91,9 +91,9 @@ class FileView:
             for path, values in zip(paths, self._files.folder_values, strict=True)
         )
         names = ", ".join(f"f{k}" for k in range(len(places)))
-        told = ", ".join(f"folders.f{k} AS {_LITERALS.quote(n)}" for k, n in enumerate(self.folder_columns))
+        named = ", ".join(f"folders.f{k} AS {_LITERALS.quote(n)}" for k, n in enumerate(self.folder_columns))
         return (
-            f"SELECT files.* EXCLUDE ({file}), {told} FROM {reader(f', filename = {_text(file)}')} AS files "
+            f"SELECT files.* EXCLUDE ({file}), {named} FROM {reader(f', filename = {_text(file)}')} AS files "
             f"LEFT JOIN (VALUES {rows}) AS folders(path, {names}) ON files.{file} = folders.path"
         )
 

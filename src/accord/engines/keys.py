@@ -57,12 +57,12 @@ def short_part(dialect: Dialect, part: Part, columns: Columns) -> ShortPart | No
         return None
     short, number = [], ""
     for k, (by, keys) in enumerate(zip(part.by, part.keys, strict=True)):
-        enumerated = dialect.enumerated(by, columns[by], keys)
+        enumerated = dialect.enumerated(by, columns[by], keys, SHORT_PLACE.format(k))
         if enumerated is None:
             return None
-        place = dialect.enumerated_place(SHORT_PLACE.format(k))
+        key, place = enumerated
         number = place if k == 0 else f"({number}) * {len(keys)} + {place}"
-        short.append(enumerated)
+        short.append(key)
     if part.condition is not None:
         short[0] = f"CASE WHEN {where_sql.render(dialect, part.condition, columns)} THEN {short[0]} END"
     return ShortPart(tuple(short), number)
