@@ -27,7 +27,7 @@ from accord.engines.duckdb_dialect import DuckDBDialect
 from accord.engines.sql_names import SUM
 from accord.lab.simulation.noise import Seeded
 from accord.ledger import charging
-from accord.mechanisms import additive, pe, rank, sample
+from accord.mechanisms import additive, pe, rank, regression, sample
 from accord.mechanisms.record import Calibration
 from accord.people import aggregation, keeping
 from accord.people.levels import Levels
@@ -390,6 +390,15 @@ def a_sum_left_out_of_a_box(monkeypatch):
     changed(
         monkeypatch, additive, "answer_together", "noise.box([*spans, *spans[:1] * absent])",
         "[*noise.box(spans[:-1]), 0]",
+    )  # fmt: skip
+
+
+@bug
+def a_moment_left_out_of_its_box(monkeypatch):
+    """Of a regression."""
+    changed(
+        monkeypatch, regression, "_share_noises", "noise.box(box.spans, MICRO * box.scale)",
+        "[*noise.box(box.spans[:-1], MICRO * box.scale), 0]",
     )  # fmt: skip
 
 

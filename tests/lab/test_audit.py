@@ -78,6 +78,7 @@ PLACES = {
     "one draw for all cells": ("histogram", "add-remove", "affine"),
     "a box without its ceiling": LAWS,
     "a sum left out of a box": drawn(invariants.workload),
+    "a moment left out of its box": ("regression", "replace", "affine"),
     "a radius kept too often": LAWS,
     "a box at the charge of one question": drawn(invariants.workload),
     "the span of another sum": drawn(invariants.workload),

@@ -13,19 +13,33 @@ from accord.errors import SourceError
 from accord.lab.papers import census, cross_validation, functional, regression_twin
 from accord.lab.papers import jorgensen_regression as figure
 from accord.lab.papers.experiment import Context
+from accord.mechanisms import regression
 from accord.relation import REPLACE
 from accord.release.answer import answer
 from accord.statistics.encoding import Q
+from accord.statistics.moment_boxes import KINDS, moments_of
 from accord.statistics.moments import sensitivity
 
 N = 20_000
 
 
 class NoNoise:
-    """A generator whose Laplace draws are 0."""
+    """A generator whose Laplace draws are 0, and whose boxes have no size."""
 
     def laplace(self, loc=0.0, scale=1.0, size=None):
         return np.zeros(size if size is not None else ())
+
+    def gamma(self, shape, size):
+        return np.zeros(size)
+
+    def uniform(self, low, high, size):
+        return np.ones(size)
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """Every moment has a noise of its own."""
+    monkeypatch.setattr(regression, "offered", lambda target: [])
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +286,7 @@ def table_of(people, n, neighbors):
 
 
 @pytest.mark.parametrize("n", [4_000, 200])
-def test_affine_from_sums_is_accords_release(people, coded, n):
+def test_affine_from_sums_is_accords_release(people, coded, apart, n):
     """The same answer without noise, and noise of the same scales: with slopes, and where only the mean is worth it."""
     table, levels = table_of(people, n, "replace")
     decided, noise = table.plan(coded.query, "affine"), Fixed()
@@ -296,6 +310,35 @@ def test_affine_from_sums_is_accords_release(people, coded, n):
     )
 
 
+@pytest.mark.parametrize("one", [False, True])
+def test_affine_with_boxes_from_sums_is_accords_release(people, coded, monkeypatch, one):
+    """As above, and noises of the same variances: a mean square of each kind of moment within 10 %."""
+    if one:
+        halves = regression.offered
+        monkeypatch.setattr(regression, "offered", lambda target: halves(target)[:1])
+    n = 20_000
+    table, levels = table_of(people, n, "replace")
+    decided, noise = table.plan(coded.query, "affine"), Fixed()
+    plan = regression_twin.plan_regression(coded.query, levels, "affine")
+    boxes = plan.calibration.boxes(decided.target)
+    assert plan.calibration.halves == decided.calibration.halves != one
+    theirs, _ = answer(decided, [table.reader.summary(decided.query)], noise)
+    assert noise.scales == [box.spans for box in boxes.boxes]
+
+    sums = (plan.weights[levels] @ functional.products(coded.x[:n], coded.y[:n]).astype(np.float64))[None]
+    plain = regression_twin.noisy_moments(coded.query, sums, plan, NoNoise())
+    assert regression_twin.coefficients(coded.query, plain)[0] == pytest.approx(
+        [*theirs.scaled[1:], theirs.scaled[0]], abs=1e-9
+    )
+    rng, charged = np.random.default_rng(0), float(plan.weights[levels].sum())
+    drawn = regression_twin.noisy_moments(coded.query, np.repeat(sums, 4_000, axis=0), plan, rng) - plain
+    each = np.array([moments_of(coded.query, row[6:]) for row in drawn.tolist()])
+    of_kind = np.array([entry.kind for entry in coded.query.encoding.products])
+    for kind, variance in boxes.variances.items():
+        assert (each[:, of_kind == kind] ** 2).mean() * charged**2 == pytest.approx(float(variance), rel=0.1)
+        assert plain[0, 1 + KINDS.index(kind)] * charged**2 == pytest.approx(float(variance))
+
+
 @pytest.mark.parametrize("n", [8_000, 200])
 def test_sample_from_sums_is_accords_release(people, coded, n):
     """As above, of people who are all kept."""
@@ -317,7 +360,7 @@ def test_sample_from_sums_is_accords_release(people, coded, n):
         assert [*size / weights, size / count] == pytest.approx(scales, rel=1e-9)
 
 
-def test_noise_is_laplace_and_independent(coded):
+def test_noise_is_laplace_and_independent(coded, apart):
     """The law of accord's noise in the fast path: a mean square of 2b² for every entry (1 % of it at 40,000 draws), and no two entries alike."""
     levels = np.resize([1, 20, 50, 100], 4_000).astype(np.uint8)
     plan = regression_twin.plan_regression(coded.query, levels, "affine")

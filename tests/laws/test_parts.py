@@ -232,11 +232,27 @@ class Caught:
         return self.noise.outcome(len(self.noise.seen))
 
 
+class CaughtInBox(Caught):
+    """One coordinate of a box."""
+
+    def __radd__(self, value):
+        assert int(value) == value
+        self.scale[2].append(int(value))
+        return self.noise.outcome(len(self.scale[2]))
+
+    __add__ = __radd__
+
+
 class Outcomes:
     """Catches what noise is added to, and decides what comes out of it."""
 
     def __init__(self, outcome=lambda k: 3 * 10**6 + 17 * k, pick=lambda k: k):
-        self.outcome, self.pick, self.seen, self.laws = outcome, pick, [], []
+        self.outcome, self.pick, self.seen, self.laws, self.boxes = outcome, pick, [], [], []
+
+    def box(self, spans, scale):
+        assert isinstance(scale, Fraction) and scale > 0
+        self.boxes.append((tuple(spans), scale, []))
+        return [CaughtInBox(self, self.boxes[-1]) for _ in spans]
 
     def laplace(self, scale):
         assert isinstance(scale, Fraction) and scale > 0
@@ -298,9 +314,12 @@ def additive_loss(plan, here, there):
     )
     assert noise.laws == noise_there.laws == []
     assert answer == answer_there, "something beside the noisy integers moves the answer"
-    return sum(
-        (abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)), Fraction(0)
-    )
+    assert [b[:2] for b in noise.boxes] == [b[:2] for b in noise_there.boxes]
+    apart = [abs(a - b) / s for (a, s), (b, _) in zip(noise.seen, noise_there.seen, strict=True)]
+    for (spans, scale, values), (_, _, others) in zip(noise.boxes, noise_there.boxes, strict=True):
+        moves = zip(values, others, spans, strict=True)
+        apart.append(max(-(-abs(a - b) // span) for a, b, span in moves) / scale)
+    return sum(apart, Fraction(0))
 
 
 def worst_additive(plan, statistic, part, neighbors, draw=drawn):

@@ -28,7 +28,7 @@ from strategies import changed
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import QueryError
-from accord.mechanisms import ALL
+from accord.mechanisms import ALL, regression
 from accord.mechanisms.sample import SURE, SampleCalibration
 from accord.people.summary import Summary
 from accord.relation import ADD_REMOVE, REPLACE, named
@@ -263,8 +263,10 @@ def mechanism_of(name):
 
 
 def plans_of(levels, kinds, name, neighbors, t=None, share=1.0):
-    """As planned, with the mean only (so few people are too few), and with slopes all the same."""
-    plan = accord.plan(accord.Spec.of(levels), asked(kinds), name, share, t=t, neighbors=neighbors)
+    """With the mean only, and with slopes and a noise for each moment: test_moment_boxes.py has the others."""
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(regression, "offered", lambda target: [])
+        plan = accord.plan(accord.Spec.of(levels), asked(kinds), name, share, t=t, neighbors=neighbors)
     return [changed(plan, calibration=replace(plan.calibration, mean_only=only)) for only in (True, False)]
 
 

@@ -236,7 +236,7 @@ def test_of_few_people_only_the_mean_is_released(mechanism, neighbors):
 
 
 def test_of_more_people_slopes_are_released_with_a_warning_where_they_are_weak():
-    for n, mean_only, weak in ((60, True, False), (500, False, True), (60_000, False, False)):
+    for n, mean_only, weak in ((60, True, False), (400, False, True), (60_000, False, False)):
         plan = accord.plan(accord.Spec.from_groups({0.1: n // 2, 1.0: n // 2}), QUERY, "affine")
         assert plan.calibration.mean_only == mean_only
         assert ("weak: less than half" in plan.calibration.note) == weak

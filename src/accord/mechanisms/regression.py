@@ -11,6 +11,8 @@ Guarantee  person i loses at most c_i, because Σ_e w_e·|T_e(z) − T_e(z′)| 
            (add-remove: Σ_e w_e·|T_e(z)|; members under replace: both). S is the sensitivity of
            statistics/moments.py. Where who is there, or has a value, is private, their number is one of the
            entries.
+Boxes      Instead, moments may share noises: one box, or three (statistics/moment_boxes.py). Person i loses
+           at most c_i by the proofs in docs/proofs/box.md. The plan takes the lowest predicted error.
 Solution   Post-processing of the noisy moments (`moments.solve`). If predicted to be better, only y's mean is
            released, with the whole budget; that is decided from public things. Of members under replace it
            is Σc·y over Σc·Q: a change of value moves the first by 2cQ, coming in or going out both by cQ.
@@ -24,7 +26,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,10 +37,12 @@ from accord.mechanisms.prediction import ErrorModel, Prediction, bias_bound
 from accord.mechanisms.record import Calibration, ChargeRule, Method, Task
 from accord.relation import ADD_REMOVE
 from accord.statistics.encoding import Q
+from accord.statistics.moment_boxes import KINDS, PARTS, MomentBoxes
 from accord.statistics.moments import (
     EXPLAINED,
     NOISE_LEFT,
     code_variances,
+    noise_costs,
     noise_variances,
     weights_for,
 )
@@ -60,6 +64,19 @@ class RegressionCalibration(Calibration):
 
 
 @dataclass(frozen=True, eq=False)
+class BoxedRegressionCalibration(RegressionCalibration):
+    """Of a regression whose moments share noises."""
+
+    share: int = PARTS
+    """How many parts of the charge are for the halves, if there are any,"""
+    halves: bool = False
+    """and whether there are."""
+
+    def boxes(self, target: RegressionTarget) -> MomentBoxes:
+        return replace(_one_box(target), share=self.share, halves=self.halves)
+
+
+@dataclass(frozen=True, eq=False)
 class SampledRegressionCalibration(sample.SampleCalibration):
     """Of a regression on people who are kept at random."""
 
@@ -67,14 +84,25 @@ class SampledRegressionCalibration(sample.SampleCalibration):
 
 
 AnyCalibration: TypeAlias = RegressionCalibration | SampledRegressionCalibration
+_C = TypeVar("_C", RegressionCalibration, BoxedRegressionCalibration, SampledRegressionCalibration)
+
+
+def _noise_on_moments(
+    target: RegressionTarget, calibration: AnyCalibration, inverse_weight: float
+) -> dict[str, float]:
+    """The variance of the noise on the moments, by kind."""
+    if isinstance(calibration, BoxedRegressionCalibration):
+        of_one = calibration.boxes(target).variances
+        return {kind: float(variance) * inverse_weight**2 for kind, variance in of_one.items()}
+    return noise_variances(target.query, float(target.sensitivity) * inverse_weight)
 
 
 def _expected_errors(
-    target: RegressionTarget, inverse_weight: float, squares: float
+    target: RegressionTarget, calibration: AnyCalibration, inverse_weight: float, squares: float
 ) -> tuple[float, float, float]:
     """E with slopes, of the slopes alone, and of the mean only, for 1/W and Σc²/W² (or that less 1/n)."""
     query: Regression = target.query
-    m, noise = query.codes, noise_variances(query, float(target.sensitivity) * inverse_weight)
+    m, noise = query.codes, _noise_on_moments(target, calibration, inverse_weight)
     variances, explained = code_variances(query), EXPLAINED / m
     omega = sum(explained / variance for variance in variances)
     slopes = 0.0
@@ -89,13 +117,14 @@ def _expected_errors(
     return slopes + mean, slopes, EXPLAINED + mean_noise / (1 + 3 * mean_noise) + sampling
 
 
-def _with_decision(task: Task, calibration: AnyCalibration, squares: float) -> AnyCalibration:
+def _with_decision(task: Task, calibration: _C, squares: float) -> _C:
     """With the noise, the decision whether slopes are worth it, and the warning."""
     inverse_weight = _inverse_weight(task, calibration)
     calibration = replace(calibration, noise_variance=task.noise_variance * inverse_weight**2)
     if inverse_weight == 0:  # only public people are read
         return calibration
-    full, slopes, mean = _expected_errors(_target_of(task.target, calibration), inverse_weight, squares)
+    target = _target_of(task.target, calibration)
+    full, slopes, mean = _expected_errors(target, calibration, inverse_weight, squares)
     if full >= mean:
         note = f"{calibration.note}; the slopes would be noise: only the mean of the target is released"
         return replace(calibration, mean_only=True, note=note)
@@ -112,9 +141,47 @@ def by_charges(charge_rule: ChargeRule) -> Method:
     def calibrate(task: Task) -> Calibration:
         weighted = calibrate_mean(task)
         calibration = RegressionCalibration(weighted.charges, weighted.weights, 0.0, weighted.note)
-        return _with_decision(task, calibration, float(task.people @ weighted.weights**2))
+        best = _with_decision(task, calibration, float(task.people @ weighted.weights**2))
+        error = _error(task, best)
+        for boxes in offered(task.target):
+            shared = boxed(task, boxes)
+            if shared.mean_only or reads_public_only(shared.charges):
+                continue
+            if (lower := _error(task, shared)) < error:
+                best, error = shared, lower
+        return best
+
+    def boxed(task: Task, boxes: MomentBoxes) -> BoxedRegressionCalibration:
+        """With the charges that are best for this noise."""
+        costs, variances = noise_costs(boxes.query), boxes.variances
+        noise_variance = sum(costs[kind] * float(variances[kind]) for kind in KINDS)
+        task = replace(task, noise_variance=noise_variance)
+        weighted = calibrate_mean(task)
+        note = f"{weighted.note}; {boxes.note}"
+        charges = weighted.charges, weighted.weights, 0.0, note
+        made = BoxedRegressionCalibration(*charges, share=boxes.share, halves=boxes.halves)
+        return _with_decision(task, made, float(task.people @ weighted.weights**2))
 
     return Method(Products, calibrate, _predict, _answer)
+
+
+def _one_box(target: RegressionTarget) -> MomentBoxes:
+    """For all moments."""
+    values_change = target.about_members or target.relation.people_are_public
+    return MomentBoxes(target.query, values_change, target.counts_people)
+
+
+def offered(target: RegressionTarget) -> list[MomentBoxes]:
+    """The boxes to choose among: one, and halves with the share that is best where noise is small."""
+    one, costs = _one_box(target), noise_costs(target.query)
+    return [one] if target.query.codes == 1 else [one, one.in_halves(costs)]
+
+
+def _error(task: Task, calibration: RegressionCalibration) -> float:
+    """The predicted squared error about the population, on the scale [−1, 1]²."""
+    squares = float(task.people @ calibration.weights**2)
+    full, _, mean = _expected_errors(task.target, calibration, _inverse_weight(task, calibration), squares)
+    return mean if calibration.mean_only else full
 
 
 def _calibrate_sampled(task: Task) -> Calibration:
@@ -166,15 +233,20 @@ def _predict(task: Task, calibration: AnyCalibration) -> Prediction:
         squares = max(squares, 1 / _expected_number(task, calibration))
 
     def rmse(squares: float) -> float:
-        full, _, mean = _expected_errors(target, inverse_weight, squares)
+        full, _, mean = _expected_errors(target, calibration, inverse_weight, squares)
         return float(target.query.half * sqrt(mean if calibration.mean_only else full))
 
     here = rmse(max(0.0, squares - 1 / task.total))
-    noise_size = inverse_weight * (1.0 if calibration.mean_only else float(target.sensitivity))
+    noise_size = inverse_weight * (1.0 if calibration.mean_only else float(_size_of(calibration, target)))
     error_model = AroundPrediction(
         rmse(squares), here, 2 * target.query.half, noise_size if target.counts_people else 0.0
     )
     return Prediction(rmse(squares), here, bias_bound(task, calibration), error_model)
+
+
+def _size_of(calibration: AnyCalibration, target: RegressionTarget) -> Fraction:
+    """What is released as the size of the noise, times W."""
+    return Fraction(1) if isinstance(calibration, BoxedRegressionCalibration) else target.sensitivity
 
 
 @dataclass(frozen=True)
@@ -209,7 +281,10 @@ class AroundPrediction(ErrorModel):
 def _answer(
     summary: Summary, calibration: AnyCalibration, target: RegressionTarget, noise: Noise
 ) -> list[Fraction]:
-    """The noise's size S/W (1/W of y alone), and the noisy moments: of `Codes.products`, or of y alone."""
+    """The noise's size S/W, and the noisy moments, of `Codes.products`; or 1/W, and that of y alone.
+
+    Where they share noises it is 1/W, the variances of the noise by kind, and the moments as in the boxes.
+    """
     query, answered = target.query, _target_of(target, calibration)
     if isinstance(calibration, SampledRegressionCalibration):  # those who are kept count the same
         is_exact = calibration.t == PUBLIC
@@ -229,6 +304,8 @@ def _answer(
     noise_size = Fraction(0) if is_exact else unit / total
     if calibration.mean_only:
         return _noisy_mean(sums[0], count, total, answered, noisy, noise_size)
+    if isinstance(calibration, BoxedRegressionCalibration) and not is_exact:
+        return _share_noises(calibration.boxes(answered), sums, count, int(total), noise)
     s, w = answered.sensitivity, weights_for(query.codes)
     moments = [
         noisy(value, s / getattr(w, entry.kind))
@@ -240,6 +317,25 @@ def _answer(
         divisor = max(noisy(Q * Q * count, s / w.count), least)
         noise_size = noise_size * total * Q * Q / divisor
     return [noise_size * s, *(value / divisor for value in moments)]
+
+
+def _share_noises(
+    boxes: MomentBoxes, sums: Sequence[int], count: int, total: int, noise: Noise
+) -> list[Fraction]:
+    """1/W, the variances of the noise on each kind of moment, and the noisy sums of each box, over W."""
+    present = Q * Q * (count if boxes.counts_people else total)
+    noisy = []
+    for box, inside in zip(boxes.boxes, boxes.sums(sums, present), strict=True):
+        drawn = noise.box(box.spans, MICRO * box.scale)
+        noisy.append([value + z for value, z in zip(inside, drawn, strict=True)])
+    divisor = Fraction(present)
+    if boxes.counts_people:
+        divisor = max(boxes.count_of(noisy), MICRO * boxes.count_noise)
+        if not boxes.halves:
+            noisy[0].pop()  # the divisor
+    size = Q * Q * MICRO / divisor
+    variances = [boxes.variances[kind] * size**2 for kind in KINDS]
+    return [size, *variances, *(value / divisor for inside in noisy for value in inside)]
 
 
 def _noisy_mean(

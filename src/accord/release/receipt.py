@@ -18,6 +18,7 @@ import numpy as np
 import accord
 from accord.budget import MICRO, IntArray, amount_text, level_text
 from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration
+from accord.mechanisms.regression import BoxedRegressionCalibration
 from accord.planning import Plan
 from accord.planning.plan import cost_together
 from accord.release.derived import Derived, FromAnswers, Ratio
@@ -260,11 +261,15 @@ def _booked(release: Release) -> dict[str, Any]:
     return {name: vars(entry) for name, entry in where.items() if entry is not None}
 
 
+_SHARING = (BoxCalibration, BoxedRegressionCalibration)
+"""Of sums that share a noise, with those of other questions or with each other."""
+
+
 def _decision(plan: Plan) -> dict[str, Any]:
     return {
         "query": plan.query.describe(),
         "mechanism": plan.mechanism,
-        **({"noise": BOX} if isinstance(plan.calibration, BoxCalibration) else {}),
+        **({"noise": BOX} if isinstance(plan.calibration, _SHARING) else {}),
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
         "spec": {

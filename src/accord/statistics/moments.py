@@ -20,6 +20,7 @@ Sensitivity  S is the largest Σ_e w_e·|T_e(z) − T_e(z′)| over two points z
              *Of members* of a private part, under replace: a change of value is as under replace, and leaves
              the number of people; coming in or going out is as under add-remove. S is the larger of the two.
              With equal weights both are d(d + 3)/2: it costs nothing but the noise on the number.
+Boxes        Moments may share noises instead: moment_boxes.py.
 Weights      w_e say how the budget is divided: first-order entries and y·x_j decide the slopes, so they get
              less noise. Tuned on half of one data set and another small one; see docs/mechanisms.md.
 Solution     The noisy moments are centred, products shrunk, eigenvalues kept away from 0, and a ridge follows
@@ -38,6 +39,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accord.relation import ADD_REMOVE, REPLACE, Relation
+from accord.statistics.moment_boxes import KINDS, moments_of
 from accord.theory import FloatArray
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ privacy.
 """
 _NUMBER_VARIANCE, _SIGN_VARIANCE = 0.12, 0.7
 """What a column of numbers, and one of ±1, is taken to have where errors are predicted."""
+
+
+_LEAST_EIGENVALUE = 0.02
+"""No eigenvalue of the covariances is taken to be smaller, unless the noise is too small to make one."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +123,17 @@ def _flips(groups: Sequence[int], w: Weights) -> set[tuple[int, int, int]]:
 
 def noise_variance(query: Regression) -> float:
     """The noise's part of the squared error times (Σc)², where it is small: what charges are chosen by."""
-    w, m = weights_for(query.codes), query.codes
-    variances = code_variances(query)
-    omega = sum(EXPLAINED / m / v for v in variances)
-    each = 1 / w.yx**2 + 1 / (3 * w.x**2) + omega * ((m - 1) / (m * w.xx**2) + 1 / (m * w.square**2))
-    return 2 * float(sensitivity(query, REPLACE)) ** 2 * (sum(each / v for v in variances) + 1 / w.y**2)
+    costs = noise_costs(query)
+    variances = noise_variances(query, float(sensitivity(query, REPLACE)))
+    return sum(costs[kind] * variances[kind] for kind in KINDS)
+
+
+def noise_costs(query: Regression) -> dict[str, float]:
+    """What noise on each kind of moment adds to the squared error, where it is small, for a variance of 1."""
+    m, variances = query.codes, code_variances(query)
+    omega, each = sum(EXPLAINED / m / v for v in variances), sum(1 / v for v in variances)
+    square = omega * each / m
+    return {"y": 1.0, "x": each / 3, "yx": each, "xx": (m - 1) * square, "square": square}
 
 
 def code_variances(query: Regression) -> list[float]:
@@ -131,13 +143,14 @@ def code_variances(query: Regression) -> list[float]:
 def noise_variances(query: Regression, scale: float) -> dict[str, float]:
     """Of the moments, by kind of entry, with noise of this scale for weight 1."""
     w = weights_for(query.codes)
-    return {kind: 2 * (scale / getattr(w, kind)) ** 2 for kind in ("y", "x", "yx", "xx", "square")}
+    return {kind: 2 * (scale / getattr(w, kind)) ** 2 for kind in KINDS}
 
 
 def solve(query: Regression, released: Sequence[Fraction]) -> tuple[float, FloatArray, str]:
     """Intercept, slopes and a note, from the public size of the noise and the noisy moments.
 
-    On the scale [−1, 1]. Floats: it is post-processing.
+    Where they share a noise, the variances of it stand between, by kind. On the scale [−1, 1]. Floats: it is
+    post-processing.
     """
     noise_size, *moments = (float(x) for x in released)
     m = query.codes
@@ -147,6 +160,9 @@ def solve(query: Regression, released: Sequence[Fraction]) -> tuple[float, Float
         return mean, np.zeros(m), note
     groups, entries = query.encoding.of_category, query.encoding.products
     variance = noise_variances(query, noise_size)
+    if len(moments) > len(entries):
+        variance = dict(zip(KINDS, moments, strict=False))
+        moments = moments_of(query, moments[len(KINDS) :])
     by_kind: dict[str, list[float]] = {}
     for entry, value in zip(entries, moments, strict=True):
         by_kind.setdefault(entry.kind, []).append(value)
@@ -174,7 +190,8 @@ def solve(query: Regression, released: Sequence[Fraction]) -> tuple[float, Float
         doubt = noise * believed
     values, vectors = np.linalg.eigh(covariance)
     if noise_size:
-        values = np.maximum(values, 0.02 + 2 * sqrt(doubt))
+        least = min(_LEAST_EIGENVALUE, 4 * sqrt(m * variance["xx"]))  # twice what noise alone would have
+        values = np.maximum(values, least + 2 * sqrt(doubt))
     else:  # what is collinear is left out
         values = np.where(values > 1e-7, values, np.inf)
     ridge = (variance["yx"] + y**2 * variance["x"] + x_square * variance["y"]) * m / EXPLAINED

@@ -18,13 +18,19 @@ from numpy.typing import NDArray
 
 from accord.budget import MICRO
 from accord.lab.simulation.simulate import planned
-from accord.mechanisms.regression import RegressionCalibration, SampledRegressionCalibration
+from accord.lab.simulation.twin import box_noise
+from accord.mechanisms.regression import (
+    BoxedRegressionCalibration,
+    RegressionCalibration,
+    SampledRegressionCalibration,
+)
 from accord.mechanisms.sample import SURE
 from accord.relation import ADD_REMOVE, REPLACE
 from accord.spec import Spec
-from accord.statistics.encoding import Product
+from accord.statistics.encoding import Product, Q
+from accord.statistics.moment_boxes import KINDS
 from accord.statistics.moments import sensitivity, solve, weights_for
-from accord.statistics.regression import Regression
+from accord.statistics.regression import Regression, RegressionTarget
 from accord.theory import FloatArray
 
 Hundredths = NDArray[np.uint8]
@@ -85,11 +91,33 @@ def noisy_moments(
         there = above + below
         mean = np.where(there > 0, np.clip((above - below) / np.where(there > 0, there, 1.0), -1, 1), 0.0)
         return np.column_stack([unit / np.maximum(there / 2, 2 * unit), mean])  # there: twice how many
+    if isinstance(plan.calibration, BoxedRegressionCalibration):
+        return _moments_of_boxes(query, sums, plan.calibration, rng)
     size, weights, count = noise_sizes(query, plan)
     if plan.is_sampled:
         total = np.maximum(total + size / count * rng.laplace(size=sets), size / count)
     noisy = sums[:, _places(query)] + size / weights * rng.laplace(size=(sets, weights.size))
     return np.column_stack([size / total, noisy / total[:, None]])
+
+
+def _moments_of_boxes(
+    query: Regression, sums: FloatArray, calibration: BoxedRegressionCalibration, rng: np.random.Generator
+) -> FloatArray:
+    """The same where moments share noises, under replace: half people, or all in one box."""
+    sets, m, count = sums.shape[0], query.codes, sums[:, sums.shape[1] - query.codes - 3]
+    boxes = calibration.boxes(RegressionTarget(query, REPLACE))
+    moments = sums[:, _places(query)]
+    inside = [moments]
+    if calibration.halves:
+        plain = np.column_stack([count, moments[:, 1 : m + 1]])
+        signed = np.column_stack([moments[:, 0], moments[:, m + 1 : 2 * m + 1]])
+        inside = [plain + signed, plain - signed, moments[:, 2 * m + 1 :]][: len(boxes.boxes)]
+    noisy = [
+        of_box + box_noise(len(box.spans), len(box.spans), sets, rng).T * box.spans * float(box.scale / Q**2)
+        for of_box, box in zip(inside, boxes.boxes, strict=True)
+    ]
+    variances = np.outer(1 / count**2, [float(boxes.variances[kind]) for kind in KINDS])
+    return np.column_stack([1 / count, variances, np.hstack(noisy) / count[:, None]])
 
 
 def noise_sizes(query: Regression, plan: RegressionPlan) -> tuple[float, FloatArray, int]:
