@@ -159,6 +159,7 @@ def test_what_weights_do_is_added_up_and_said():
     errors = [Number(release).errors for release in (a, b)]
     assert errors[0].sampling > 0
     half = half_width(errors[0].sampling + errors[1].sampling, errors[0].scales + errors[1].scales, 0.05)
+    half += errors[0].rounding + errors[1].rounding
     assert (a - b).interval()[1] == pytest.approx(a.value - b.value + half, rel=1e-5)
     assert "its standard deviations are added up" in str(a - b)
     noise = 2 * (errors[0].scales[0] ** 2 + errors[1].scales[0] ** 2)
@@ -186,6 +187,7 @@ def test_counts_that_nobody_is_in_two_of_share_what_weights_do(query):
     ):
         noises = tuple(sorted(k * errors.scales[0] for k in scales))
         half = half_width(times * errors.sampling, noises, 0.05) + sum(scales) * errors.ends[1]
+        half += times * errors.rounding
         assert derived.interval()[1] - derived.value == pytest.approx(half, rel=1e-7)
         assert derived.rmse_here == pytest.approx(
             sqrt((times * errors.sampling) ** 2 + 2 * sum(b * b for b in noises))
@@ -202,6 +204,7 @@ def test_counts_that_somebody_may_be_in_two_of_are_added_up():
     errors = Number(release, None, 0).errors
     both = release["A"] + release["B"]
     expected = half_width(2 * errors.sampling, errors.scales * 2, 0.05) + 2 * errors.ends[1]
+    expected += 2 * errors.rounding
     assert errors.sampling > 0 and both.interval()[1] - both.value == pytest.approx(expected)
 
 

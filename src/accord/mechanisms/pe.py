@@ -34,7 +34,7 @@ from accord.mechanisms.prediction import AroundRank, AroundValue, FixedInterval,
 from accord.mechanisms.rank import ANYWHERE, choice
 from accord.mechanisms.record import Calibration, Method, Refused, Task
 from accord.mechanisms.size import MISS
-from accord.statistics.spread import Spread
+from accord.statistics.spread import STEP, Spread
 from accord.statistics.target import Counted, Extremes, Quantiles
 from accord.theory import FloatArray, as_floats
 
@@ -186,6 +186,7 @@ def _predict(task: Task, calibration: Calibration) -> Prediction:
         here = n * sqrt(of_choice**2 + target.variance * unread)
         spread = Spread(
             sampling=n * sqrt(target.variance * unread),
+            step=n * STEP / read if unread else 0.0,
             laplace=n * of_choice / sqrt(2),
             extra=n * _people_changed(task, 2 * log(read + 1)) / read,
         )

@@ -15,14 +15,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
 from accord.mechanisms.record import Calibration, Task
 from accord.statistics import Answer, Ends, Interval
 from accord.statistics.box import Share
-from accord.statistics.spread import Spread
+from accord.statistics.spread import STEP, Spread
 from accord.statistics.target import Additive, Target
 
 
@@ -149,24 +149,33 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
     unread = n - int(task.people.sum())  # a small share leaves them with less than a millionth
     imbalance = float(task.people_as_floats @ square) + unread / n**2
     ends = float(w.max()) - 1 / n, 1 / n - (0.0 if unread else float(w.min()))
+    width = 2 * factor * sqrt(target.max_variance)  # between two values of one person, at most
     noise = calibration.noise_variance / outputs
     squares = float(task.people_as_floats @ np.square(w, out=square))
     population = task.variance / outputs * squares + noise
     here = task.variance / outputs * imbalance + noise
+    bias_bound = float(task.people_as_floats @ np.maximum(excess, 0, out=excess))
     return Errors(
         rmse=factor * sqrt(population),
         rmse_here=factor * sqrt(here),
-        bias_bound=float(task.people_as_floats @ np.maximum(excess, 0, out=excess)),
+        bias_bound=bias_bound,
         spread=Spread(
             sampling=factor * sqrt(target.max_variance * imbalance),
             from_end=factor * sqrt(target.max_variance * (imbalance + n * min(ends) ** 2)),
             ceiling=factor * sqrt(target.max_variance * float(w.max())),
             laplace=0.0 if task.coordinates else factor * sqrt(noise / 2),
+            step=STEP * width * _unless_even(sum(ends), float(w.max())),
+            most=inf if target.tells_size else width * bias_bound,
             several=several or target.noises_each > 1,
             extra=factor * target.rounding,
             box=_share_of_box(task, calibration, factor) if task.coordinates else None,
         ),
     )
+
+
+def _unless_even(apart: float, largest: float) -> float:
+    """Without what rounding of floats makes of equal weights."""
+    return apart if apart > 1e-12 * largest else 0.0
 
 
 def _share_of_box(task: Task, calibration: Calibration, factor: float) -> Share:

@@ -136,6 +136,7 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
         laplace=of_mean.spread.laplace / target.smooth_cost,  # which the next line holds for
         extra=100 * max(by_size.choice_scales) * log(target.total_times) / weight,
         ceiling=inf,
+        step=0.0,  # people are many where this is used, and the line above holds more than it
     )
     is_sparse = isinstance(target, Extremes) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
     return RankErrors(

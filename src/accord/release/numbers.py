@@ -8,7 +8,7 @@ that is linear in the released means of integers (`Additive.slopes`) is
 s        what unequal weights do, where levels do not go with values: `Spread.sampling`
 b_k·L_k  the Laplace noises of `Method.linear`, one for each released mean and, of `mix`, each level
          Of questions that share one noise, their parts of a box instead: not independent (box.py)
-rounding to the grid, at most so much to either side
+rounding to the grid, and the step that few people's weights need beside s (spread.py), at most so much
 ends     what `stretch` leaves out; of an answer without data, all that is possible.
          And the noise that is drawn is a whole number: the difference ⌊E⌋ − ⌊E′⌋ of two exponential ones,
          rounded down, where L is E − E′. They are less than 1 apart.
@@ -55,7 +55,7 @@ class Errors:
     ends: Ends
     """What the truth is besides, beyond the number: between these."""
     rounding: float = 0.0
-    """How far the grid can move it."""
+    """How far the grid can move it, and what is added because few people may carry the weight."""
     share: Share | None = None
     """What it has of a noise that others share,"""
     box: Hashable = None
@@ -161,6 +161,7 @@ class Number:
         if not isinstance(model, AroundValue) or slopes is None or plan.method.linear is None:
             return None
         linear = plan.method.linear(plan.calibration, plan.spec.people, target)
+        rounding = model.spread.extra + model.spread.step
         on_means = linear.scales.tolist()
         if linear.box is not None:
             assert isinstance(plan.calibration, BoxCalibration)
@@ -169,13 +170,13 @@ class Number:
             ends = model.shift[0] - whole, model.shift[1] + whole
             share = Share(linear.box.coordinates, tuple(effects))
             draw = self.release.time, plan.calibration.block, plan.share
-            return Errors(model.spread.sampling, (), ends, model.spread.extra, share, draw)
+            return Errors(model.spread.sampling, (), ends, rounding, share, draw)
         if linear.smallest_scale < _SMALLEST_SCALE or len(slopes) * len(on_means) > _MOST_NOISES:
             return None
         scales = tuple(abs(slope) * scale for slope in slopes if slope for scale in on_means)
         whole = sum(scales) / linear.smallest_scale  # at most, between a whole number and a continuous one
         ends = model.shift[0] - whole, model.shift[1] + whole
-        return Errors(model.spread.sampling, scales, ends, model.spread.extra)
+        return Errors(model.spread.sampling, scales, ends, rounding)
 
     @property
     def family(self) -> Hashable | None:

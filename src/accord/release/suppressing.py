@@ -85,7 +85,7 @@ def left_out_at_most(
     calibration, model, people = plan.calibration, plan.prediction.error_model, plan.spec.total
     assert isinstance(calibration, ChoosingCalibration) and isinstance(model, AroundValue)
     part, spread = alpha / 6, model.spread
-    off = replace(spread, sampling=0.0).half_width(part / calibration.shown)
+    off = spread.without_weights.half_width(part / calibration.shown)
     if spread.sampling:
         off += replace(spread, laplace=0.0).half_width(part / plan.private_groups)
     slack = people * choice_slack(calibration, plan.spec.people, plan.private_groups, part)

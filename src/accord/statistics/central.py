@@ -20,7 +20,9 @@ Weights     Levels do not go with values, so that who has which values is a rand
             where the proof for independent terms begins. No law of large numbers is needed: it holds for
             values of which hardly any differs from the others, where a normal law would not.
             Or it is normal, as for a mean, with the largest variance that f could have: at most 1 of a mean,
-            a variance or a covariance. Whichever is smaller is taken.
+            a variance or a covariance, and a step more, as few may carry the weight (spread.py): of f whose
+            range is larger than that variance tells, as much as f moves where two people swap. Whichever is
+            smaller is taken.
 Size        Var f is bounded by the variances: of (x − μ)² it is at most max(x − μ)²·v. So values that vary
             little have short intervals, and nobody must declare how much they vary.
 Members     Of a part of the people, neither the number n nor the weights are known, but what was released
@@ -37,7 +39,7 @@ from functools import lru_cache
 from math import log, sqrt
 from typing import NamedTuple, TypeAlias
 
-from accord.statistics.spread import Spread
+from accord.statistics.spread import STEP, Spread
 
 Ends: TypeAlias = tuple[float, float]
 OneColumn: TypeAlias = "Callable[..., Polynomial]"
@@ -144,14 +146,17 @@ class Moments:
         if self.uneven.is_even:
             return self._noise(f, alpha)
         apart = self._noise(f, (1 - WEIGHTS) * alpha) + self.uneven.bound(size, WEIGHTS * alpha)
-        return min(apart, self._with_normal(f, size.worst, alpha))
+        return min(apart, self._with_normal(f, size, alpha))
 
     def _noise(self, f: Polynomial, alpha: float) -> float:
         noise = self.noise(f)
         return noise.laplace * _quantile(alpha) if noise.box is None else noise.half_width(alpha)
 
-    def _with_normal(self, f: Polynomial, variance: float, alpha: float) -> float:
-        return replace(self.noise(f), sampling=sqrt(variance * self.uneven.centred)).half_width(alpha)
+    def _with_normal(self, f: Polynomial, size: Size, alpha: float) -> float:
+        swap = min(self.uneven.largest, sqrt(self.uneven.squares)) * size.range
+        step = (STEP if size.worst >= size.range**2 / 4 else 1.0) * swap
+        sampling = sqrt(size.worst * self.uneven.centred)
+        return replace(self.noise(f), sampling=sampling).half_width(alpha) + step
 
     def mean_of(self, released: float, of: OneColumn, alpha: float) -> Ends:
         """Of x or y: `of` is in_x or in_y."""
