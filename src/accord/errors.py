@@ -105,8 +105,10 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
     >>> did_you_mean("incme", ["income", "age"])
     "did you mean 'income'? Known: 'income', 'age'."
     """
-    names = [str(k) for k in known]
+    listed = list(known)
+    names = [str(k) for k in listed]
     by_case = {k.lower(): k for k in reversed(names)}  # of names that differ by case, the first
     near = get_close_matches(str(name).lower(), by_case, n=1)
-    listing = f"Known: {', '.join(map(repr, names[:20]))}{', …' if len(names) > 20 else ''}."
+    quoted = [repr(k) if isinstance(k, str) else str(k) for k in listed[:20]]
+    listing = f"Known: {', '.join(quoted)}{', …' if len(listed) > 20 else ''}."
     return f"did you mean {by_case[near[0]]!r}? {listing}" if near else listing

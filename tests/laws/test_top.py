@@ -15,7 +15,7 @@ from accord.mechanisms.additive import ChoosingCalibration
 from accord.mechanisms.choosing import choose_and_count
 from accord.mechanisms.prediction import AroundValue
 from accord.mechanisms.record import Calibration
-from accord.planning.largest import ALPHA, part_for_choices, predict_largest
+from accord.planning.largest import ALPHA, error_of_selected, part_for_choices, predict_largest
 from accord.release.answer import answer
 from accord.release.result import Release
 from accord.statistics.spread import Spread
@@ -113,10 +113,13 @@ def model(laplace, sampling=0.0):
     return AroundValue(None, Spread(sampling=sampling, laplace=laplace))
 
 
-def predicted_at_once(error_model, k, groups):
+def calibration_of_none():
     nobody = np.zeros(1, dtype=np.int64)
-    at_once = Calibration(nobody, nobody.astype(float), 0.0, "")
-    return predict_largest(error_model, at_once, np.array([10**9]), k, groups)
+    return Calibration(nobody, nobody.astype(float), 0.0, "")
+
+
+def predicted_at_once(error_model, k, groups):
+    return predict_largest(error_model, calibration_of_none(), np.array([10**9]), k, groups)
 
 
 @pytest.mark.parametrize(("k", "groups"), [(1, 2), (1, 10), (10, 500), (10, 10**5), (7, 7)])
@@ -150,6 +153,27 @@ def test_what_is_predicted_holds_of_groups_that_are_alike_and_of_others(apart, k
     if apart == 0:
         assert error > 0.7 * predicted.rmse_here_at_most
     assert np.mean(missed > predicted.missed_at_most) <= ALPHA / 2
+
+
+@pytest.mark.parametrize(("groups", "members"), [(20, 0), (60, 3), (300, 10), (300, 60)])
+def test_the_error_of_a_group_that_was_taken_for_being_shown_holds_exactly(groups, members):
+    """Of one size with Laplace noise of scale 1, given that it is above what is taken for noise alone."""
+    bound = error_of_selected(model(1.0), calibration_of_none(), groups, leaves_out_empty=True)
+    h = log(groups / (2 * ALPHA))  # P(noise > h) = α/groups
+    noise = np.linspace(h - members, h - members + 60, 2_000_001)
+    density = np.exp(-np.abs(noise))
+    assert (noise**2 * density).sum() / density.sum() <= bound**2 * (1 + 1e-4)
+    if members == 0:  # and is reached
+        assert (noise**2 * density).sum() / density.sum() == pytest.approx(bound**2, rel=1e-3)
+
+
+def test_the_error_of_the_largest_is_no_more_than_that_of_one_that_is_taken_for_its_noise():
+    """E max e² of K is (Σ 1/k)² + Σ 1/k² for Laplace noise of scale 1."""
+    for groups in (2, 60, 1_000):
+        k = np.arange(1, groups + 1)
+        bound = error_of_selected(model(1.0), calibration_of_none(), groups, leaves_out_empty=False)
+        worst = np.sqrt((1 / k).sum() ** 2 + (1 / k**2).sum())
+        assert worst <= bound <= 1.3 * worst
 
 
 # ---- chosen first (docs/proofs/top.md) ----------------------------------------------------------------------

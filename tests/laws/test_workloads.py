@@ -115,6 +115,7 @@ def test_budgets_need_not_rise_with_the_level():
     "make, message",
     [
         (lambda: accord.workload([]), "at least one query"),
+        (lambda: accord.workload(accord.count()), "is a list of queries. Give"),
         (lambda: accord.workload(["mean"]), "made of queries, not of str"),
         (lambda: accord.workload([accord.count()], [1, 2]), "2 weights for 1 queries"),
         (lambda: accord.workload([accord.count()], [0]), "not a number above 0"),

@@ -118,8 +118,8 @@ QUERIES = {
     "column 'v' holds neither numbers nor text; a sum needs numbers. Choose another column, or count with accord.histogram(…, categories=…).": (
         lambda: people(v=[[1], [2], [3]]).plan(accord.sum("v", bounds=(0, 1)))
     ),
-    "column 'v' holds numbers, and 'a' is not one. Compare it with a number, such as 30.": lambda: (
-        people().plan(accord.count(where="v = 'a'"))
+    "column 'v' holds numbers, and 'a' is not one. Give a number, such as 30.": lambda: people().plan(
+        accord.count(where="v = 'a'")
     ),
     "a release answers a query or a plan, not str. Make one with accord.mean or its siblings; several together are accord.workload([…]).": lambda: (
         people().release("mean of v")

@@ -239,8 +239,11 @@ KINDS = (
         ({"categories": [1, 1.0]}, f"a histogram got 2 categories, 1 of them different. {CATEGORIES}"),
         ({"categories": ["a", 1]}, KINDS),
         ({"categories": [True, 2]}, KINDS),
-        ({"categories": [1, nan]}, "a category is nan. It must be a finite number."),
-        ({"categories": [1, None]}, "a category is None. It must be a finite number."),
+        ({"categories": [1, nan]}, "a group or category is nan. It must be a finite number."),
+        (
+            {"categories": [1, None]},
+            "a group or category is None. Each is a text, a number, a date, or True or False; whoever has no value is in none.",
+        ),
     ],
 )
 def test_cells_that_are_none(cells, says):

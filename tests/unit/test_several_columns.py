@@ -248,6 +248,7 @@ def test_margins_are_the_sums_of_the_cells():
     assert [row["value"] for row in by_ward] == pytest.approx([cells[w, "f"] + cells[w, "m"] for w in "ABC"])
     assert [row["value"] for row in by_sex] == pytest.approx([sum(cells[w, s] for w in "ABC") for s in "fm"])
     assert total[0]["value"] == pytest.approx(sum(cells.values()))
+    assert release.margin(["ward", "sex"]) == release.margin("ward", "sex")
     assert [row["sex"] for row in release.margin("sex", "ward")] == [
         "f",
         "m",

@@ -96,7 +96,7 @@ def test_what_is_predicted_is_told():
     assert plan.largest.missed_at_most == pytest.approx(2 * b * np.log(80 / 0.05), rel=1e-3)
     text = " ".join(str(plan).split())
     assert (
-        "error: of each size, before the largest are chosen. Of those that are chosen it is at most 8.797"
+        "error: of each size, before the largest are chosen. Of those that are chosen, together, it is at most 8.797"
         in text
     )
     assert "with 95 % no group that is left out has over 29.51 people more than one that is shown" in text
@@ -264,3 +264,14 @@ def test_keys_that_public_people_have_are_accepted_as_they_are():
         accord.count(by="g", keys=look)
     with pytest.raises(QueryError, match=r"public people suggest no keys of 'g': .*\. Declare them: keys="):
         accord.count(by="g", keys=table.public("g"))
+
+
+def test_a_number_that_was_taken_for_being_large_says_an_error_for_whichever_is_taken():
+    """Not that of a size that was named beforehand: noise decided which is taken."""
+    release = people(1.0).release(accord.top("w", k=3, keys=KEYS, suppress=False), "minimum")
+    ratio, b = np.log(80), 2.0
+    taken = release[release.value[0]["w"]] + 0
+    assert taken.rmse_here == pytest.approx(b * (2 + 2 * ratio + ratio**2) ** 0.5, rel=1e-3)
+    assert "its rmse is for whichever group is taken" in " ".join(str(taken).split())
+    named = people(1.0).release(accord.count(by="w", keys=KEYS, suppress=False), "minimum")["k3"]
+    assert named.rmse_here == pytest.approx(b * 2**0.5, rel=1e-3)

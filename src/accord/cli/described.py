@@ -66,7 +66,8 @@ def init(source: str, name: str | None, epsilon: str | None, user: str | None) -
         epsilon = "epsilon"
     for option, column in (("--epsilon", epsilon), ("--user", user)):
         if column is not None and column not in columns:
-            raise SourceError(f"{option}: {accord.errors.did_you_mean(column, columns)}")
+            known = accord.errors.did_you_mean(column, columns)
+            raise SourceError(f"{option}: there is no column {column!r}: {known}")
     text = _first_table(called, source, columns, epsilon, user)
     try:
         tomllib.loads(f"{before}\n{text}")

@@ -89,8 +89,7 @@ def _compare(dialect: Dialect, column: str, kind: Kind, operator: str, value: ob
             )
         case _:
             raise QueryError(
-                f"column {column!r} holds {PLURAL[kind]}, and {value!r} is not one. "
-                f"Compare it with {_EXAMPLE[kind]}."
+                f"column {column!r} holds {PLURAL[kind]}, and {value!r} is not one. Give {_EXAMPLE[kind]}."
             )
 
 

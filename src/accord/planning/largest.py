@@ -11,6 +11,9 @@ Sizes     Of the k that are shown, whichever they are, the mean squared error is
           of the minimum is at most min(k, K·P(e² > t)). For p = 1 it is the mean squared error of one size;
           for Laplace noise of scale b it is b²(2 + 2L + L²), L = log(K/k). Where groups lie apart, noise
           decides nothing, and it is that of one size.
+One       of them, taken by whatever was released: *Sizes* with k = 1, p = 1/K. Where a group is shown only if
+          its size is above what noise adds to an empty one but for 0.05/K, it is shown because e > h − n for
+          its n members, and the mean of e² is then at most that of e² where |e| > h: p = 2·0.05/K.
 
 Groups may be chosen first and counted then (mechanisms/choosing.py). Noise is drawn after the choice, so that
 it does not lean, and h is what unequal weights do. A half of 5 % is for the choices, the other for h.
@@ -26,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import exp, fsum, log, sqrt
+from math import exp, fsum, hypot, log, sqrt
 
 import numpy as np
 
@@ -35,6 +38,7 @@ from accord.mechanisms.additive import ChoosingCalibration
 from accord.mechanisms.choosing import choice_slack
 from accord.mechanisms.prediction import AroundValue, ErrorModel
 from accord.mechanisms.record import Calibration
+from accord.statistics.spread import Spread
 
 ALPHA = 0.05
 _NODES = 24
@@ -73,16 +77,31 @@ def predict_largest(
     off, spread, p = max(map(abs, model.shift)), model.spread, shown / groups
     if not isinstance(calibration, ChoosingCalibration):
         half = off + spread.half_width(ALPHA / groups)
-        squares = fsum(w * (off + spread.half_width(p * exp(-u))) ** 2 for u, w in _rule())
-        return Largest(sqrt(squares), min(2 * half, everyone))
+        return Largest(_root_mean_square(spread, p, off), min(2 * half, everyone))
     noise = 2 * spread.laplace**2
     slack = everyone * choice_slack(calibration, people, groups, ALPHA / 2)
     if not spread.sampling:
         return Largest(sqrt(noise), min(slack, everyone))
     weights = replace(spread, laplace=0.0)
-    squares = fsum(w * weights.half_width(p * exp(-u)) ** 2 for u, w in _rule())
     missed = slack + 2 * weights.half_width(ALPHA / 2 / groups)
-    return Largest(sqrt(squares + noise), min(missed, everyone))
+    return Largest(hypot(_root_mean_square(weights, p), sqrt(noise)), min(missed, everyone))
+
+
+def error_of_selected(
+    model: AroundValue, calibration: Calibration, groups: int, leaves_out_empty: bool
+) -> float:
+    """The error of one of so many sizes, whichever is taken, at most: see *One*."""
+    spread, p = model.spread, (2 * ALPHA if leaves_out_empty else 1.0)
+    if not isinstance(calibration, ChoosingCalibration):
+        return _root_mean_square(spread, p / groups, max(map(abs, model.shift)))
+    # which of those that are shown is taken may go by their noise; which are shown does not
+    of_noise = _root_mean_square(replace(spread, sampling=0.0), p / calibration.shown)
+    return of_noise + _root_mean_square(replace(spread, laplace=0.0), 1 / groups)
+
+
+def _root_mean_square(spread: Spread, p: float, off: float = 0.0) -> float:
+    """√((1/p)·∫₀ᵖ (h(α) + off)² dα)."""
+    return sqrt(fsum(w * (off + spread.half_width(p * exp(-u))) ** 2 for u, w in _rule()))
 
 
 @lru_cache(maxsize=1)

@@ -20,11 +20,11 @@ from accord import budget
 from accord.budget import IntArray
 from accord.mechanisms import named
 from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration
-from accord.mechanisms.prediction import Prediction
+from accord.mechanisms.prediction import AroundValue, Prediction
 from accord.mechanisms.record import Calibration, Method
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
 from accord.planning.fingerprint import fingerprint
-from accord.planning.largest import Largest, predict_largest
+from accord.planning.largest import Largest, error_of_selected, predict_largest
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
@@ -234,6 +234,19 @@ class Plan(Generic[A]):
             query.part.largest,
             query.groups,
         )
+
+    @property
+    def error_of_selected(self) -> float:
+        """Of one of many private groups' sizes or sums, whichever it is, and if it was taken for its noise.
+
+        About these very people, at most.
+        """
+        model = self.prediction.error_model
+        if isinstance(model, AroundValue):
+            part, groups = self.query.part, self.private_groups
+            return max(self.rmse_here, error_of_selected(model, self.calibration, groups, part.suppress))
+        ends: Any = self.target.possible(self.spec.total)
+        return float(ends[1] - ends[0])
 
     @property
     def counted_groups(self) -> int:

@@ -39,6 +39,8 @@ def margin(release: Release, columns: Sequence[str], confidence: float) -> list[
         QueryError: the statistic does not add up, or there are no such columns.
     """
     part = _part(release)
+    if len(columns) == 1 and isinstance(columns[0], list | tuple):
+        columns = columns[0]
     for column in columns:
         if column not in part.by:
             raise QueryError(f"there are no groups by {column!r}: {did_you_mean(column, part.by)}")

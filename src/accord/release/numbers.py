@@ -198,6 +198,8 @@ class Number:
         """Its root mean squared error about these people: without the noises of a known law, and of those."""
         plan, errors = self.release.plan, self.errors
         _, error = plan.errors_of(self.released) if self._is_judged else (0.0, plan.rmse_here)
+        if self.is_selected and isinstance(plan.target, Total):
+            return plan.error_of_selected, 0.0
         if errors is None:
             return error, 0.0
         shared = 0.0 if errors.share is None else errors.share.variance
@@ -258,11 +260,20 @@ def named(numbers: Iterable[Number]) -> dict[Number, str]:
 def sentences(numbers: Sequence[Number]) -> list[str]:
     """What the interval of a number that is derived from these takes for granted."""
     known = [number.errors for number in numbers if number.errors is not None]
+    selected = [number for number in numbers if number.is_selected]
     said = []
-    if others := len(numbers) - len(known):
+    if others := len(numbers) - len(known) - len(selected):
         said.append(
-            f"{others} of the {len(numbers)} numbers have no simple law and bring their own intervals; the "
-            "probability of error is split over them"
+            "the number has no simple law and brings its own interval"
+            if len(numbers) == 1
+            else f"{others} of the {len(numbers)} numbers have no simple law and bring their own intervals; "
+            "the probability of error is split over them"
+        )
+    if selected:
+        said.append(
+            "what was taken out of an answer that shows some groups only has the interval that holds for all "
+            "groups together; its rmse is for whichever group is taken, as if that were the one that noise "
+            "moved most"
         )
     boxes = [errors.box for errors in known if errors.share is not None]
     if len(known) > 1 and (not boxes or len({*boxes}) + len(known) - len(boxes) > 1):

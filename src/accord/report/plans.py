@@ -220,14 +220,15 @@ def group_size_note(plan: Plan) -> list[Text]:
         if plan.chooses_first:
             return [Text("error: of each size that is shown; noise is drawn after the choice", "dim")]
         chosen = (
-            "error: of each size, before the largest are chosen. Of those that are chosen it is at most "
-            f"{error(largest.rmse_here_at_most)} about these people"
+            "error: of each size, before the largest are chosen. Of those that are chosen, together, it is "
+            f"at most {error(largest.rmse_here_at_most)} about these people (root mean square)"
         )
         return [Text(chosen, "dim")]
     if not isinstance(query, Grouped) or not query.part.by or plan.target.adds_up:
         return []  # everyone adds something to every group of a sum or a count, be it 0
-    same = "for groups of the same size: of a smaller group the error is larger, of a larger one smaller"
-    return [Text(same, "dim")]
+    size = "for groups of the same size: of a smaller group the error is larger, of a larger one smaller"
+    spread = "; and for values as spread out as assumed" if plan.target.assumes_spread else ""
+    return [Text(size + spread, "dim")]
 
 
 def bias_text(plan: Plan) -> Text:

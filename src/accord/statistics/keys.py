@@ -60,9 +60,9 @@ class Rest(str):
 def read_at_most(at_most: Any, declared: int, what: str) -> int:
     """In how many of the declared groups or categories one person may be."""
     if isinstance(at_most, bool) or not isinstance(at_most, int) or not 1 <= at_most <= declared:
+        least = f"a whole number from 1 to {declared}" if declared > 1 else "1, because there is one only"
         raise QueryError(
-            f"at_most={at_most!r} is not a number of {what} that one person may be in. "
-            f"Give a whole number from 1 to {declared}."
+            f"at_most={at_most!r} is not a number of {what} that one person may be in. Give {least}."
         )
     return at_most
 
@@ -236,7 +236,12 @@ def read_label(value: Any) -> Any:
     if isinstance(label, date):  # compared as the text that conditions have
         return label.isoformat(sep=" ") if isinstance(label, datetime) else label.isoformat()
     if not isinstance(label, (str, bool)):
-        number = exact(label, "a category")
+        if label is None or isinstance(label, bytes | Iterable):
+            raise QueryError(
+                f"a group or category is {label!r}. Each is a text, a number, a date, or True or False; "
+                "whoever has no value is in none."
+            )
+        number = exact(label, "a group or category")
         if float(number) != number and isinstance(label, int):
             raise QueryError(
                 f"the category {label} has more digits than numbers are compared by (2⁵³ is the end). "

@@ -47,6 +47,8 @@ def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -
     >>> workload([accord.mean("income", (0, 200_000)), accord.median("age", (0, 120))], weights=[2, 1]).label
     '2 questions'
     """
+    if isinstance(queries, Query):
+        raise QueryError("a workload is a list of queries. Give accord.workload([query, …]).")
     questions = tuple(queries)
     if any(isinstance(query, Undescribed) for query in questions):
         left: Any = Undescribed(
@@ -65,7 +67,7 @@ def workload(queries: Iterable[Query], weights: Iterable[float] | None = None) -
                 "own, whose error nobody predicts. Release it by itself: accord.sample(algorithm, people)."
             )
     if not questions:
-        raise QueryError("a workload needs at least one query.")
+        raise QueryError("a workload needs at least one query: accord.workload([accord.mean(…), …]).")
     each = (1.0,) * len(questions) if weights is None else tuple(weights)
     if len(each) != len(questions):
         raise QueryError(f"there are {len(each)} weights for {len(questions)} queries. Give one for each.")
