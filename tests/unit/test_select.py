@@ -1,16 +1,21 @@
 """Questions in SQL: each is the question that Python asks, or is refused with the reason; nothing else reaches an engine."""
 
 import json
+from io import StringIO
+from itertools import product
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 import accord
 from accord import cli
 from accord.errors import AccordError, QueryError
+from accord.report.selected import answers_view
+from accord.report.tables import near
 from accord.statistics import where
 from accord.statistics.declared import Undescribed
 from accord.statistics.select import Given, read_select, source_of
@@ -52,6 +57,9 @@ SAME = {
     "CORR(stay, age)": accord.correlation("stay", "age", bounds=BOUNDS),
     "COVAR_POP(stay, age)": accord.covariance("stay", "age", bounds=BOUNDS),
     "AVG(CASE WHEN age >= 65 THEN 1 ELSE 0 END)": accord.proportion("age >= 65", missing="none"),
+    "SUM(CASE WHEN age >= 65 THEN 1 ELSE 0 END)": accord.count(where="age >= 65"),
+    "SUM(CASE WHEN age >= 65 THEN 1 END)": accord.count(where="age >= 65"),
+    "SUM(CASE WHEN age >= 65 THEN 1 END) FILTER (WHERE moved)": accord.count(where="(moved) AND (age >= 65)"),
     "COUNT(*)": accord.count(),
     "COUNT(stay)": accord.count(where="stay IS NOT NULL"),
     "COUNT_IF(age >= 65)": accord.count(where="age >= 65"),
@@ -116,6 +124,7 @@ SEVERAL_ROWS = {
     "COUNT(*)": accord.rows(9),
     "COUNT(stay)": accord.rows(9, where="stay IS NOT NULL"),
     "COUNT_IF(age > 3)": accord.rows(9, where="age > 3"),
+    "SUM(CASE WHEN age > 3 THEN 1 ELSE 0 END)": accord.rows(9, where="age > 3"),
     "COUNT(DISTINCT who)": accord.count(),
     "SUM(stay)": accord.sum("stay", (0, 60)),
     "MIN(stay)": accord.min("stay", (0, 60)),
@@ -171,16 +180,34 @@ REFUSED = {
     'SELECT AVG("STAY") FROM p': "the table has no column 'STAY'",
     "SELECT AVG(q.stay) FROM p": "q.stay is of another table.",
     "SELECT AVG(stay + 1) FROM p": "stay + 1 is not a column.",
-    "SELECT AVG(stay) + 1 FROM p": "AVG(stay) + 1 is not read here.",
+    "SELECT AVG(stay) + 1 FROM p": "Ask for AVG(stay) AS a, and calculate in Python with answers['a']",
+    "SELECT ROUND(AVG(stay), 2) FROM p": "Ask for AVG(stay) AS a, and calculate in Python with answers['a']",
+    "SELECT SUM(stay) / COUNT(*) FROM p": "Ask for SUM(stay) AS a, COUNT(*) AS b, and calculate in Python: answers['a'] / answers['b']",
+    "SELECT stay + 1 FROM p": "stay + 1 is not read here.",
     "SELECT AVG(DISTINCT stay) FROM p": "DISTINCT stay is not a column.",
     "SELECT SUM(stay) OVER () FROM p": "SUM(stay) OVER () is not read here.",
     "SELECT STDDEV(stay) FROM p": "divides by the number of people less one, and accord by their number. Write STDDEV_POP.",
     "SELECT VAR_SAMP(stay) FROM p": "Write VAR_POP.",
     "SELECT COUNT(DISTINCT ward) FROM p": "COUNT(DISTINCT ward) counts values",
     "SELECT MAX(stay, 3) FROM p": "is not read here.",
-    "SELECT AVG(CASE WHEN age > 1 THEN stay ELSE 0 END) FROM p": "is not read here.",
-    "SELECT AVG(CASE WHEN age > 1 THEN 1 END) FROM p": "is not read here.",
+    "SELECT AVG(CASE WHEN age > 1 THEN stay ELSE 0 END) FROM p": "is not read here. Write AVG(stay) FILTER (WHERE age > 1)",
+    "SELECT SUM(CASE WHEN age > 1 THEN stay ELSE 0 END) FROM p": "Write SUM(stay) FILTER (WHERE age > 1)",
+    "SELECT SUM(CASE WHEN age > 1 THEN 2 ELSE 0 END) FROM p": "Write COUNT_IF(age > 1)",
+    "SELECT COUNT(CASE WHEN age > 1 THEN 1 END) FROM p": "Write COUNT_IF(age > 1)",
+    "SELECT AVG(CASE WHEN age > 1 THEN 1 END) FROM p": "Write AVG(CASE WHEN age > 1 THEN 1 ELSE 0 END)",
     "SELECT AVG(CASE age WHEN 1 THEN 1 ELSE 0 END) FROM p": "is not read here.",
+    "SELECT MAX(CASE WHEN age > 1 THEN 1 ELSE 0 END) FROM p": "Write FILTER (WHERE …) after an aggregate",
+    "SELECT COUNT(*) FROM p WHERE getenv('HOME') = 'x'": "GETENV('HOME') is a function, and not a column.",
+    "SELECT COUNT(*) FROM p WHERE random() < .5": "RANDOM() is a function, and not a column.",
+    "SELECT COUNT(*) FROM p WHERE lower(ward) IN ('a')": "LOWER(ward) is a function, and not a column.",
+    "SELECT AVG(abs(stay)) FROM p": "ABS(stay) is a function, and not a column.",
+    "SELECT COUNT(*) FROM people.parquet AS p": "If it is a file, put it in quotes: FROM 'people.parquet'.",
+    "SELECT COUNT(*) FROM data.people.csv": "If it is a file, put it in quotes: FROM 'data.people.csv'.",
+    "SELECT COUNT(*) FROM data/people.csv": "A file after FROM stands in quotes: FROM 'people.parquet'.",
+    "SELECT MAX(ward) FROM p": "MAX(ward) needs bounds={'ward': (low, high)}, from public knowledge",
+    "SELECT CORR(stay, moved) FROM p": "CORR(stay, moved) needs bounds={'moved': (low, high)}",
+    "SELECT sex, COUNT(*) FROM p GROUP BY sex": "GROUP BY sex needs its groups, declared: keys={'sex': […]}.",
+    'SELECT AVG(stay) AS a, COUNT(*) AS "a low" FROM p': "'a low' is what the answers call something about 'a'",
     "SELECT COVAR_SAMP(stay, age) FROM p": "Write COVAR_POP.",
     "SELECT QUANTILE_CONT(stay, age) FROM p": "is not read here.",
     "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY stay DESC) FROM p": "is not read here.",
@@ -215,7 +242,7 @@ REFUSED = {
     "SELECT COUNT(*) FROM p WHERE age BETWEEN SYMMETRIC 65 AND 18": "is not read here.",
     "SELECT COUNT(*) FROM p WHERE EXISTS (SELECT 1)": "is no condition that can be read.",
     "SELECT COUNT(*) FROM p WHERE age = stay": "stay is no condition that can be read.",
-    "SELECT COUNT(*) FROM p WHERE -age > 3": "3 is not a column.",
+    "SELECT COUNT(*) FROM p WHERE -age > 3": "-age is not a column.",
     "SELECT COUNT(*) FROM p WHERE ward LIKE 'A%'": "ward LIKE 'A%' is no condition that can be read.",
     "SELECT COUNT(*) FROM p WHERE age > 5::INT": "CAST(5 AS INT) is no condition that can be read.",
     "SELECT COUNT(*) FROM p WHERE stay > AVG(stay)": "AVG(stay) is no condition that can be read.",
@@ -327,6 +354,14 @@ def test_one_aggregate_is_one_question(people):
     assert answers.intervals() == [{"MEDIAN(stay)": None}]  # one draw does not tell it in values
     assert answers.release.plan.query == accord.median("stay", (0, 60))
     assert list(answers.to_pandas()["MEDIAN(stay) low"]) == [None]
+    low, high = answers["MEDIAN(stay)"].interval(0.9)
+    assert answers.percentiles(0.9) == [{"MEDIAN(stay)": (low, high)}]
+    frame = answers.to_pandas(0.9)
+    assert list(frame["MEDIAN(stay) low percentile"]) == [low]
+    assert list(frame["MEDIAN(stay) high percentile"]) == [high]
+    low, high = answers["MEDIAN(stay)"].interval()
+    assert f"{low:.1f} … {high:.1f} percentile" in str(answers)
+    assert f"{low:.1f} … {high:.1f} percentile" in answers._repr_html_()
 
 
 WITH_CONDITIONS = (
@@ -386,7 +421,7 @@ def test_public_groups(people):
     table = accord.table(people, epsilon="epsilon")
     text = "SELECT ward, AVG(stay) AS stay FROM people GROUP BY ward"
     answers = table.sql(text, {"stay": (0, 60)}, {"ward": ["A", "Z"]}, membership="public")
-    assert answers.rows[1] == {"ward": "Z", "stay": None}
+    assert answers.rows[1] == {"ward": "Z", "stay": None, "stay note": "nobody is there to ask"}
     assert "nobody is there to ask" in str(answers)
     assert list(answers["stay"].charges) == ["A"]
 
@@ -401,9 +436,9 @@ def test_bounds_and_keys_are_of_columns_that_there_are(people):
         QueryError, match=r"keys= of a SELECT are given by column: keys=\{\"ward\": \[\"A\", \"B\"\]\}."
     ):
         table.sql("SELECT ward, COUNT(*) FROM people GROUP BY ward", keys=["A", "B"])
-    with pytest.raises(QueryError, match=r"mean\('stay'\) needs bounds=\(low, high\)"):
+    with pytest.raises(QueryError, match=r"AVG\(stay\) needs bounds=\{'stay': \(low, high\)\}"):
         table.sql("SELECT AVG(stay) FROM people")
-    with pytest.raises(QueryError, match="by='ward' needs keys="):
+    with pytest.raises(QueryError, match=r"GROUP BY ward needs its groups, declared: keys=\{'ward': \[…\]\}"):
         table.sql("SELECT ward, COUNT(*) FROM people GROUP BY ward")
     assert not table.known  # nothing was read
 
@@ -418,6 +453,152 @@ def test_it_is_booked_once_and_repeated_for_nothing(people, tmp_path):
     assert first.charges == {1.0: 0.25} and again.charges == {1.0: 0.0}
     assert again.rows == first.rows and "given out again" in str(again)
     assert ledger.remaining(table) == accord.Spec.from_groups({0.75: 600})
+
+
+def test_text_is_said_to_be_text():
+    of_file = Given({"stay": "number", "ward": "text"}, {"ward": (0, 1), "stay": (0, 60)}, {})
+    for aggregate in ("AVG(ward)", "MEDIAN(ward)", "CORR(stay, ward)", "QUANTILE_CONT(ward, 0.5)"):
+        with pytest.raises(QueryError, match=r"column 'ward' holds text, and .* needs numbers") as refused:
+            read_select(f"SELECT {aggregate} FROM p", of_file)
+        assert "COUNT_IF(ward = '…'), or COUNT(*) with GROUP BY ward" in str(refused.value)
+
+
+# ---- many groups -------------------------------------------------------------------------------------------
+
+MANY = [f"k{j:02}" for j in range(60)]
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Few groups have many people, so that a count and a mean leave out different ones."""
+    sizes = [max(1, 900 >> j // 4) for j in range(40)]
+    w = np.repeat(MANY[:40], sizes)
+    return accord.table({"w": w, "x": np.full(w.size, 50.0), "eps": np.ones(w.size)}, epsilon="eps")
+
+
+BY_W = "SELECT w, COUNT(*) AS n, AVG(x) AS m FROM p GROUP BY w"
+
+
+def test_each_aggregate_says_which_groups_it_leaves_out(crowd):
+    """Whoever is left out of one column has people all the same."""
+    keys = MANY[::-1]
+    answers = crowd.sql(BY_W, {"x": (0, 100)}, {"w": keys})
+    shown = {name: {row["w"] for row in answers[name].value} for name in ("n", "m")}
+    assert shown["n"] < shown["m"]
+    rows = answers.rows
+    assert [row["w"] for row in rows] == [key for key in keys if key in shown["n"] | shown["m"]]
+    for row in rows:
+        is_out = row["w"] not in shown["n"]
+        assert (row["n"] is None) == is_out
+        assert row["n note"] == ("left out: drowns in noise" if is_out else None)
+    frame = answers.to_pandas()
+    assert list(frame["n note"].notna()) == [row["w"] not in shown["n"] for row in rows]
+    for text in (str(answers), answers._repr_html_()):
+        assert "left out: drowns in noise" in text and "nobody is there" not in text
+        assert f"n: {60 - len(shown['n'])} of 60 groups are left out" in text
+        assert f"m: {60 - len(shown['m'])} of 60 groups are left out" in text
+
+
+def test_groups_may_all_be_shown(crowd):
+    answers = crowd.sql(BY_W, {"x": (0, 100)}, {"w": MANY}, suppress=False)
+    assert [row["w"] for row in answers.rows] == MANY and "drowns" not in str(answers)
+    few = crowd.sql("SELECT w, COUNT(*) AS n FROM p GROUP BY w", keys={"w": ["k00", "k59"]}, suppress=True)
+    assert few["n"].plan.query.part.suppress
+    with pytest.raises(QueryError, match="suppress= is about the groups of GROUP BY, and there are none"):
+        crowd.sql("SELECT COUNT(*) FROM p", suppress=False)
+
+
+def test_intervals_hold_for_all_groups_whichever_are_shown(crowd):
+    """Those of every column are for all declared groups together: each misses with 5 % / 60."""
+    answers = crowd.sql(BY_W, {"x": (0, 100)}, {"w": MANY})
+    for name in ("n", "m"):
+        alone = answers[name]
+        assert alone.groups_together == 60
+        of_group = {row["w"]: row[name] for row in answers.intervals() if row[name] is not None}
+        assert of_group == alone.interval(0.95)
+
+
+def test_weights_say_whose_error_counts(crowd):
+    given = {"bounds": {"x": (0, 100)}, "keys": {"w": MANY}}
+    same, counted = (
+        crowd.plan(crowd.select(BY_W, **given, weights=weights).asked) for weights in (None, {"n": 100})
+    )
+    assert counted.workload.weights == (100.0, 1.0) and same.workload.weights == (1.0, 1.0)
+    assert counted.parts[0].rmse < same.parts[0].rmse and counted.parts[1].rmse > same.parts[1].rmse
+    assert "Minimised is the total error" in str(same)
+    assert "as a fraction of the error without data, times 100, 1)" in str(counted).replace("\n", " ")
+    refused = {
+        "weights= of a SELECT are given by the name of an aggregate": [1, 2],
+        "weights= has 'nn', which is no aggregate of the SELECT: did you mean 'n'": {"nn": 2},
+        "weight 0 is not a number above 0": {"n": 0},
+    }
+    for message, weights in refused.items():
+        with pytest.raises(QueryError, match=message):
+            crowd.sql(BY_W, **given, weights=weights)
+    with pytest.raises(QueryError, match="among several aggregates, and the SELECT has one"):
+        crowd.sql("SELECT COUNT(*) AS n FROM p", weights={"n": 2})
+
+
+# ---- what else the single answers say ----------------------------------------------------------------------
+
+
+def test_too_few_people_are_marked(people):
+    table = accord.table({**people, "epsilon": np.full(600, 200.0)}, epsilon="epsilon")
+    text = "SELECT ward, MIN(age) AS lo, MEDIAN(stay) AS m, AVG(stay) AS a FROM p GROUP BY ward"
+    answers = table.sql(text, {"stay": (0, 60), "age": (0, 120)}, {"ward": ["A", "nobody"]})
+    there, nobody = answers.rows
+    few = "too few people to tell"
+    assert [nobody[f"{name} note"] for name in ("lo", "m", "a")] == [few] * 3
+    for name in ("lo", "m", "a"):
+        assert [row["few"] for row in answers[name].value] == [
+            row[f"{name} note"] == few for row in answers.rows
+        ]
+    marks = sum(row["few"] for name in ("lo", "m", "a") for row in answers[name].value)
+    assert there["a note"] is None and 3 <= marks < 6
+    assert str(answers).count(few) == answers._repr_html_().count(few) == marks
+    assert list(answers.to_pandas()["a note"].fillna("")) == ["", few]
+
+
+def test_it_says_what_a_release_says(people):
+    opted_out = {**people, "epsilon": np.where(np.arange(600) < 36, 0.0, people["epsilon"])}
+    table = accord.table(opted_out, epsilon="epsilon")
+    text = "SELECT AVG(stay) AS a, MEDIAN(stay) AS m FROM p"
+    table.sql(text, {"stay": (0, 60)})
+    answers = table.sql(text, {"stay": (0, 60)})
+    shown = " ".join(str(answers).split())
+    for said in (
+        "36 people opted out and are never read; the answer is about the other 564",
+        "a: κ = ",
+        "m: κ = ",
+        "a, by ",
+        "about these people",
+        "each row is one person",
+        "No ledger keeps account: 2 releases of this table in this process have charged level 1 with 2",
+    ):
+        assert said in shown, said
+    assert shown.count("each row is one person") == 1 and "answers.release" not in shown
+
+
+@pytest.mark.parametrize("width", [118, 80, 60, 40])
+def test_many_columns_are_lines_and_no_number_is_broken(people, width):
+    table = accord.table(people, epsilon="epsilon")
+    aggregates = ", ".join(f"SUM(stay) FILTER (WHERE age > {k}) AS s{k}" for k in range(7))
+    answers = table.sql(f"SELECT ward, {aggregates} FROM p GROUP BY ward", {"stay": (0, 6e7)}, KEYS)
+    console = Console(file=StringIO(), width=width, force_jupyter=False)
+    console.print(answers_view(answers, width))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum(line.strip() == "ward = A" for line in lines) == 1
+    for (_, row), name in product(answers.table(), answers.selected.names):
+        value = near(row[name].value, (row[name].interval[1] - row[name].interval[0]) / 4)
+        assert any(value in line.split() for line in lines), value
+
+
+def test_few_columns_are_a_table(people):
+    answers = accord.table(people, epsilon="epsilon").sql(
+        "SELECT ward, COUNT(*) n FROM p GROUP BY ward", keys=KEYS
+    )
+    assert str(answers).splitlines()[1].split() == ["ward", "n", "95", "%"]
 
 
 # ---- the command line --------------------------------------------------------------------------------------
@@ -471,6 +652,7 @@ USAGE = {
     ("--bounds", "stay"): "--bounds has 'stay', which is not COLUMN=LO..HI.",
     ("--bounds", "stay=3"): "--bounds has 'stay=3', which is not COLUMN=LO..HI.",
     ("--keys", "A,B"): "--keys has 'A,B', which is not COLUMN=A,B.",
+    ("--weights", "3"): "--weights has '3', which is not NAME=W. Write --weights n=10.",
 }
 
 
@@ -483,8 +665,56 @@ def test_usage(file, words):
 def test_refusals_have_the_words_of_the_command_line(file):
     done = invoke(f"SELECT COUNT(*) FROM '{file}'", "--epsilon", "epsilon", "--user", "who")
     assert done.exit_code == 1 and "Give --max-rows, the most that one person counts for" in done.stderr
+    text = f"SELECT ward, AVG(stay) FROM '{file}' GROUP BY ward"
+    done = invoke(text, "--epsilon", "epsilon", "--keys", "ward=A,B")
+    assert done.exit_code == 1 and "AVG(stay) needs --bounds stay=low..high, from public" in done.stderr
+    done = invoke(text, "--epsilon", "epsilon", "--bounds", "stay=0..60")
+    assert done.exit_code == 1 and "its groups, declared: --keys ward=…." in done.stderr
     done = invoke("DROP TABLE people", "--epsilon", "epsilon")
     assert done.exit_code == 1 and done.stderr.startswith("QueryError: this is no SELECT.")
+
+
+def test_groups_and_weights_are_options(file):
+    text = f"SELECT ward, AVG(stay) AS a, COUNT(*) AS n FROM '{file}' GROUP BY ward"
+    options = ["--epsilon", "epsilon", "--bounds", "stay=0..60", "--keys", "ward=A,B", "--suppress"]
+    planned = invoke(text, *options, "--weights", "n=20", "--weights", "a=2", "--plan", "--json")
+    document = json.loads(planned.stdout)
+    assert all(part["query"]["suppress"] for part in document["plans"])
+    planned = invoke(text, *options, "--weights", "n=20", "--weights", "a=2", "--plan")
+    assert "times 2, 20)" in planned.stdout
+    shown = invoke(text, *options[:-1], "--no-suppress")
+    assert shown.exit_code == 0 and "Taken as public knowledge" in shown.stdout
+
+
+def test_nothing_is_advised_that_accord_sql_does_not_have(file, tmp_path):
+    """It cannot plan from what is left."""
+    url = tmp_path / "accord.db"
+    text = f"SELECT SUM(stay) AS s FROM '{file}'"
+    options = ["--epsilon", "epsilon", "--user", "who", "--bounds", "stay=0..60"]
+    ledger = accord.Ledger(url)
+    ledger.register(accord.table(file, epsilon="epsilon", user="who"), "people")
+    asked = invoke(text, *options, "--ledger", url)
+    assert asked.exit_code == 2 and "--share 0.1 is a tenth." in asked.stderr
+    assert "--remaining" not in asked.stderr
+    assert invoke(text, *options, "--ledger", url, "--share", 0.75).exit_code == 0
+    short = invoke(text, *options, "--ledger", url, "--share", 0.5)
+    assert short.exit_code == 1 and "plan from what is left: accord release with --remaining." in short.stderr
+
+
+def test_refusals_about_a_described_table_are_in_options(file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "accord.toml").write_text(
+        'schema = 1\n[tables.people]\nsource = "people.parquet"\nepsilon = "epsilon"\nuser = "who"\n'
+        "[tables.people.columns.stay]\nbounds = [0, 60]\n"
+    )
+    refused = {
+        "SELECT COUNT(*) FROM people": "Give --max-rows, the most",
+        "SELECT MAX(age) FROM people": "MAX(age) needs --bounds age=low..high, from public knowledge",
+        "SELECT SUM(stay) FROM people": "for the column as well, or give --bounds.",
+    }
+    for text, message in refused.items():
+        done = invoke(text)
+        assert done.exit_code == 1 and message in done.stderr, done.stderr
 
 
 def test_without_sqlglot_it_says_what_to_install(monkeypatch):

@@ -124,21 +124,21 @@ def first_lines(plan):
 def test_a_plan_says_first_what_rows_come_to(orders):
     histogram = orders.plan(accord.histogram("product", categories=PRODUCTS))
     assert first_lines(histogram).startswith(
-        "A person is whoever has the same id, and is in their most frequent category; of equally frequent ones a "
+        "A person is whoever has the same value in the column id, and is in their most frequent category; of equally frequent ones a "
         "public hash decides. Plan: histogram of product (each in their most frequent one) by "
     )
-    assert str(histogram).count("whoever has the same id") == 1
+    assert str(histogram).count("whoever has the same value in the column id") == 1
     assert "(each in up to 2) by" in first_lines(
         orders.plan(accord.histogram("product", categories=PRODUCTS, at_most=2))
     )
     assert first_lines(orders.plan(accord.mean("price", (0, 9), **BY, at_most=2))).startswith(
-        "A person is whoever has the same id, is in their 2 most frequent groups, and counts with the mean of "
+        "A person is whoever has the same value in the column id, is in their 2 most frequent groups, and counts with the mean of "
         "their rows in each; of equally frequent ones a public hash decides. "
         "Plan: mean of price by product (each in up to 2) by "
     )
     sums = orders.plan(accord.median("price", (0, 99), per_person="sum"))
     assert first_lines(sums).startswith(
-        "A person is whoever has the same id, and counts with the sum of their rows. "
+        "A person is whoever has the same value in the column id, and counts with the sum of their rows. "
         "Plan: median of price, each person's sum by "
     )
     assert "A person is whoever" in str(orders.release(accord.count(**BY), "minimum"))

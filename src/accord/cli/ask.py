@@ -163,15 +163,17 @@ def open_ledger(
 ) -> accord.Ledger | None:
     """The ledger of the options, or of the table's description: if something is booked or --remaining."""
     described = _described_ledger(people, options)
-    url = described if is_booked or options["remaining"] else None
+    has_remaining, plans_from_it = "remaining" in options, options.get("remaining", False)
+    url = described if is_booked or plans_from_it else None
     if (url := options["ledger"] or url) is None:
-        if options["remaining"]:
+        if plans_from_it:
             raise click.UsageError("--remaining is about a ledger: give --ledger URL.")
         return None
-    if options["share"] is None and not options["remaining"]:
+    if options["share"] is None and not plans_from_it:
+        all_left = ", --remaining is all that is left" if has_remaining else ""
         raise click.UsageError(
-            "with a ledger, say how much of everyone's level this may spend: --share 0.1 is a tenth, "
-            "--remaining is all that is left."
+            "with a ledger, say how much of everyone's level this may spend: --share 0.1 is a "
+            f"tenth{all_left}."
         )
     return accord.Ledger(url, create=False)
 

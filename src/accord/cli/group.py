@@ -28,6 +28,11 @@ class Refusing(click.Group):
                 stream.reconfigure(errors="replace")
         return super().main(*args, **options)
 
+    def _asked(self, ctx: click.Context) -> tuple[str, ...]:
+        """What the options of the command that was asked for are called."""
+        command = self.commands.get(ctx.invoked_subcommand or "")
+        return () if command is None else tuple(option.name or "" for option in command.params)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with warnings.catch_warnings():
@@ -36,7 +41,7 @@ class Refusing(click.Group):
                 return super().invoke(ctx)
         except AccordError as error:
             # accord.toml has the words of Python
-            message = str(error) if ctx.meta.get(DESCRIBED) else in_options(str(error))
+            message = str(error) if ctx.meta.get(DESCRIBED) else in_options(str(error), self._asked(ctx))
             print_refusal(type(error).__name__, message, ctx.meta.get("accord.json", False))
             ctx.exit(1)
 

@@ -264,6 +264,17 @@ select_options = options(
         "--at-most", type=int, metavar="K", help="With --user: in how many groups one person may be."
     ),
     click.option("--one-row-each", is_flag=True, help="With --user: declares that everyone has one row."),
+    click.option(
+        "--suppress/--no-suppress",
+        default=None,
+        help="Leave out groups that may be empty, as far as the noise tells [default: above 50 groups].",
+    ),
+    click.option(
+        "--weights",
+        multiple=True,
+        metavar="NAME=W",
+        help="How much the squared error of an aggregate counts, by its name [default: 1].",
+    ),
     click.option("--mechanism", default="auto", show_default=True, help="A name of 'accord mechanisms'."),
     click.option(
         "--share",

@@ -9,9 +9,9 @@ import click
 import accord
 from accord.cli import parsing
 from accord.cli.ask import ledger_signature, open_ledger
-from accord.cli.group import main
+from accord.cli.group import DESCRIBED, main
 from accord.cli.options import fresh_option, json_option, select_options, signature_options
-from accord.cli.printing import print_result, refuse_in, tell_repeated, working
+from accord.cli.printing import console, print_result, refuse_in, tell_repeated, working
 
 
 @main.command()
@@ -32,7 +32,9 @@ def sql(select: str, is_planned: bool, **given: Any) -> None:
 
     refuse_in(given["as_json"])
     people = parsing.table_of({**given, "source": source_of(select)})
-    said = {name: given[name] for name in ("max_rows", "membership", "at_most", "one_row_each")}
+    click.get_current_context().meta[DESCRIBED] = False  # a SELECT has none of the words of accord.toml
+    said = {name: given[name] for name in ("max_rows", "membership", "at_most", "one_row_each", "suppress")}
+    said["weights"] = _weights(given["weights"])
     bounds, keys = _bounds(given["bounds"]), _keys(people, given["keys"])
     if is_planned:
         asked = people.select(select, bounds, keys, **said).asked
@@ -41,13 +43,13 @@ def sql(select: str, is_planned: bool, **given: Any) -> None:
             planned = people.plan(asked, given["mechanism"], share)
         print_result(given["as_json"], planned.describe, lambda: plan_view(planned))
         return
-    ledger = open_ledger(people, {**given, "remaining": False}, is_booked=True)
+    ledger = open_ledger(people, given, is_booked=True)
     asks = {**ledger_signature(ledger, given), "fresh": given["fresh"], "ledger": ledger}
     with working("reading the table"):
         answers = people.sql(
             select, bounds, keys, **said, mechanism=given["mechanism"], share=given["share"], **asks
         )
-    print_result(given["as_json"], answers.receipt, lambda: answers_view(answers))
+    print_result(given["as_json"], answers.receipt, lambda: answers_view(answers, console().width))
     if given["as_json"]:
         tell_repeated(answers.release)
 
@@ -64,6 +66,17 @@ def _bounds(texts: tuple[str, ...]) -> dict[str, Any]:
             )
         bounds[column] = parsing.as_number(low.strip()), parsing.as_number(high.strip())
     return bounds
+
+
+def _weights(texts: tuple[str, ...]) -> dict[str, Any] | None:
+    """{aggregate: weight}, from NAME=W."""
+    weights = {}
+    for text in texts:
+        name, _, weight = text.rpartition("=")
+        if not name:
+            raise click.UsageError(f"--weights has {text!r}, which is not NAME=W. Write --weights n=10.")
+        weights[name] = parsing.as_number(weight.strip())
+    return weights or None
 
 
 def _keys(people: accord.Table, texts: tuple[str, ...]) -> dict[str, Any]:

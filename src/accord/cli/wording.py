@@ -20,6 +20,8 @@ _CALLS = {
     ", or give key=. Use": ". Use",
 }
 """Calls of Python, and what does the same on the command line."""
+_WITHOUT_REMAINING = dict(zip(_CALLS, ("accord release with --remaining", "--share F"), strict=False))
+"""The same, of a command that cannot plan from what is left."""
 
 
 def _option_names() -> tuple[str, ...]:
@@ -32,6 +34,8 @@ def _option_names() -> tuple[str, ...]:
     return tuple({parameter.name for parameter in parameters if parameter.param_type_name == "option"})
 
 
+_BOUNDS_OF_A_COLUMN = re.compile(r"""bounds=\{['"]([^'"]+)['"]: \(([^(),]+), ([^(),]+)\)\}""")
+"""Those of one column, as accord sql takes them."""
 _REPEATED = ("by", "keys")
 """Options that are given once for each column."""
 _IN_BOTH = re.compile(r"csv=accord\.CSV\([^()]*\) \(on the command line (--csv [^()]*)\)")
@@ -46,14 +50,15 @@ _ARGUMENT = re.compile(
 )
 
 
-def in_options(message: str) -> str:
-    """A message with the names of options.
+def in_options(message: str, offered: tuple[str, ...] = ("remaining",)) -> str:
+    """A message with the names of options, of which a command offers these.
 
     >>> in_options("by='ward' needs keys=, such as keys=['a', 'b']; share=7 is too much for 'by=x'.")
     "--by ward needs --keys, such as --keys a,b; --share 7 is too much for 'by=x'."
     """
-    for call, typed in _CALLS.items():
+    for call, typed in (_CALLS | ({} if "remaining" in offered else _WITHOUT_REMAINING)).items():
         message = message.replace(call, typed)
+    message = _BOUNDS_OF_A_COLUMN.sub(r"--bounds \1=\2..\3", message)
     message = _IN_BOTH.sub(r"\1", message)
     message = _STATISTIC.sub(lambda m: f"{m[1]} {m[2].replace(',', '')}" if m[2] else m[1], message)
     return _ARGUMENT.sub(_option, message)

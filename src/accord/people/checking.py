@@ -86,7 +86,7 @@ def _about_complete(table: Table, columns: tuple[str, ...]) -> str:
 
 
 def _about_rows(table: Table, query: Query) -> str:
-    return f"a person is whoever has the same {table.user}, {query.rows_come_to}"
+    return f"a person is whoever has the same value in the column {table.user}, {query.rows_come_to}"
 
 
 def _refuse_levels(table: Table, query: Query) -> None:

@@ -236,12 +236,15 @@ class Table:
         membership: str = "private",
         at_most: int | None = None,
         one_row_each: bool = False,
+        suppress: bool | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> Selected:
         """The questions of a SELECT; `people.plan(people.select(…).asked)` plans them. See `sql`."""
         from accord.statistics.select import Given, read_select
 
-        said = (self.user, max_rows, membership, at_most, one_row_each)
-        return read_select(text, Given(self.columns, bounds or {}, keys or {}, *said))
+        said = (self.user, max_rows, membership, at_most, one_row_each, suppress, weights)
+        declared = {} if self.description is None else self.description.columns
+        return read_select(text, Given(self.columns, bounds or {}, keys or {}, *said, declared))
 
     def sql(
         self,
@@ -253,6 +256,8 @@ class Table:
         membership: str = "private",
         at_most: int | None = None,
         one_row_each: bool = False,
+        suppress: bool | None = None,
+        weights: Mapping[str, float] | None = None,
         mechanism: str = "auto",
         share: float | None = None,
         ledger: Ledger | None = None,
@@ -274,6 +279,10 @@ class Table:
                 conditions.
             at_most: where people have several rows, in how many groups one may be.
             one_row_each: declares that everyone has one row, so that AVG and its like are about people.
+            suppress: whether groups that may be empty are left out; without it, of more than 50.
+            weights: how much the squared error of an aggregate counts, by its name: {"patients": 20}; 1, if
+                it is left out. Errors are fractions of what they would be without any data, as of
+                `accord.workload`.
             mechanism, share, ledger, fresh, actor, purpose: as of `release`.
 
         Raises:
@@ -289,6 +298,8 @@ class Table:
             membership=membership,
             at_most=at_most,
             one_row_each=one_row_each,
+            suppress=suppress,
+            weights=weights,
         )
         asked = selected.asked
         released = self.release(

@@ -22,11 +22,13 @@ from accord.budget import level_text
 from accord.errors import AccordError
 from accord.planning import NO_DATA, Plan
 from accord.release import Release
+from accord.release.selected import Answers
 from accord.release.tidy import OWN_NAMES, Row, tidy
 from accord.report import svg
 from accord.report.ledgers import accounts_view
 from accord.report.plans import plan_view, spec_view
 from accord.report.releases import release_view
+from accord.report.selected import answers_view
 from accord.report.svg import Mark
 from accord.report.tables import add_row, error, number, text_table
 from accord.spec import Spec
@@ -54,6 +56,12 @@ def release_html(release: Release) -> str:
     """The answer, how far it may be off, and what it cost."""
     pictures = [_release_picture(part) for part in _questions(release)]
     return article(release_view(release), "".join(pictures))
+
+
+def answers_html(answers: Answers) -> str:
+    """The answers to a SELECT, with a picture of each aggregate."""
+    pictures = [_release_picture(answers[name]) for name in answers.selected.names]
+    return article(answers_view(answers, None), "".join(pictures))
 
 
 def ledger_html(ledger: Ledger) -> str:

@@ -95,9 +95,11 @@ def _workload_view(plan: Plan) -> RenderableType:
         by = part.mechanism + (f", box {numbers[key]}" if key in numbers else "")
         add_row(table, part.query.label, by, error(part.rmse), part.unit, _charge_range(part.cost))
     gain = 1 - plan.total / plan.equal if plan.equal else 0.0
+    weights = plan.workload.weights
+    weighted = f", times {', '.join(f'{w:g}' for w in weights)}" if len(set(weights)) > 1 else ""
     total = (
-        f"The total error (squared, each as a fraction of the error without data) is {error(plan.total)}: "
-        f"{gain:.1%} below an equal split of share {level_text(plan.share)}."
+        f"Minimised is the total error (squared, each as a fraction of the error without data{weighted}): "
+        f"{error(plan.total)}, {gain:.1%} below an equal split of share {level_text(plan.share)}."
     )
     if (reported := plan.workload.report_missing) is not None:
         total = f"{float(reported):.3g} of what may be spent is for how many people have no readable value."
@@ -247,8 +249,12 @@ def rows_view(plan: Plan) -> list[RenderableType]:
 
 def assumptions_view(plan: Plan) -> list[RenderableType]:
     """What is taken as public knowledge, but for what `rows_view` says."""
-    others = [sentence for sentence in plan.assumptions if sentence != plan.about_rows]
-    return [Text("Taken as public knowledge:", "bold"), *map(bullet, others)]
+    return [Text("Taken as public knowledge:", "bold"), *map(bullet, assumptions_of(plan))]
+
+
+def assumptions_of(plan: Plan) -> list[str]:
+    """The same, in sentences."""
+    return [sentence for sentence in plan.assumptions if sentence != plan.about_rows]
 
 
 # ---- levels and mechanisms -------------------------------------------------------------------------------

@@ -135,14 +135,7 @@ def _missing_text(report: Release, asked: Query) -> Text:
 def _answer_views(release: Release, interval: Any, in_values: Any) -> list[RenderableType]:
     """The answer with its interval, that of a quantile also in values if there is one; and its error."""
     plan, value, here = release.plan, release.value, release.rmse_here
-    judged = ""
-    if release.is_judged_by_size:
-        spread = ", and as spread out," if plan.target.assumes_spread else ""
-        judged = f", for as many{spread} as there seem to be"
-    rmse = Text(
-        f"rmse {error(here)} about these people, {error(release.rmse)} about the population "
-        f"({plan.unit}){judged}"
-    )
+    rmse = Text(error_text(release))
     if has_two_ways(release):
         return crosstab_views(release)
     if isinstance(plan.query, Grouped) and plan.query.part.by:
@@ -170,6 +163,16 @@ def _answer_views(release: Release, interval: Any, in_values: Any) -> list[Rende
     else:
         about = f"95 % between the percentiles {_ends(interval, here)}"
     return [Text.assemble("  ", (answer, "bold green"), f"   {about}"), *_about_values(plan), rmse]
+
+
+def error_text(release: Release) -> str:
+    """Both errors of an answer, in words."""
+    plan, judged = release.plan, ""
+    if release.is_judged_by_size:
+        spread = ", and as spread out," if plan.target.assumes_spread else ""
+        judged = f", for as many{spread} as there seem to be"
+    here, population = error(release.rmse_here), error(release.rmse)
+    return f"rmse {here} about these people, {population} about the population ({plan.unit}){judged}"
 
 
 def _coefficients_views(release: Release, value: Coefficients, interval: Ends) -> list[RenderableType]:

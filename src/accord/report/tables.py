@@ -14,7 +14,8 @@ from rich.text import Text
 
 MOST_ROWS, MOST_GROUPS = 12, 100
 """So many levels, and groups, are shown of tables that may have any number of them."""
-_WIDTH = 118
+WIDTH = 118
+"""Of text, where nobody knows how wide the lines may be."""
 T = TypeVar("T")
 
 
@@ -56,7 +57,7 @@ def to_text(view: RenderableType) -> str:
     In Jupyter, Rich would display it instead of writing it to the file.
     """
     out = StringIO()
-    plain = Console(file=out, width=_WIDTH, color_system=None, highlight=False, force_jupyter=False)
+    plain = Console(file=out, width=WIDTH, color_system=None, highlight=False, force_jupyter=False)
     plain.print(view)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 

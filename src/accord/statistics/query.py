@@ -66,7 +66,7 @@ class Query(ABC, Generic[A]):
     @property
     @abstractmethod
     def rows_come_to(self) -> str:
-        """What becomes of a person's rows, in words that follow "a person is whoever has the same id, "."""
+        """What becomes of a person's rows, in words that follow "a person is whoever has the same …, "."""
 
     @property
     def chosen(self) -> str:

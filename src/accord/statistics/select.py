@@ -27,13 +27,14 @@ so that a SELECT with public groups has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from accord.errors import QueryError, did_you_mean
 from accord.statistics.correlation import correlation
 from accord.statistics.count import count
 from accord.statistics.covariance import covariance
+from accord.statistics.declared import Columns
 from accord.statistics.extremes import max as largest
 from accord.statistics.extremes import min as smallest
 from accord.statistics.mean import mean
@@ -47,6 +48,8 @@ from accord.statistics.select_tree import (
     Node,
     both,
     is_a,
+    is_aggregate,
+    is_calculation,
     not_read,
     parsed,
     quoted,
@@ -87,6 +90,8 @@ _OF_PEOPLE = {
     "CovarPop": "covariance",
 }
 """Functions of rows, and what accord has of people."""
+ADDED = ("low", "high", "low percentile", "high percentile", "note")
+"""What answers say about an aggregate, besides its value: "stay low" is the lower end of its interval."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +105,13 @@ class Selected:
     by: tuple[str, ...]
     """The columns of the groups."""
     queries: tuple[Query, ...]
+    weights: tuple[float, ...] | None = None
+    """How much the squared error of each counts; None: all the same."""
 
     @property
     def asked(self) -> Query | Workload:
         """As what it is planned: all of them together."""
-        return self.queries[0] if len(self.queries) == 1 else workload(self.queries)
+        return self.queries[0] if len(self.queries) == 1 else workload(self.queries, self.weights)
 
 
 @dataclass(frozen=True)
@@ -120,6 +127,12 @@ class Given:
     membership: str = "private"
     at_most: int | None = None
     one_row_each: bool = False
+    suppress: bool | None = None
+    """Whether groups that may be empty are left out; None: of more than 50."""
+    weights: Mapping[str, float] | None = None
+    """How much the squared error of an aggregate counts, by its name; 1, if it is not there."""
+    declared: Columns = field(default_factory=dict)
+    """What the table declares of its columns, which then need no bounds and keys."""
 
     @property
     def several_rows_of(self) -> str | None:
@@ -196,8 +209,32 @@ def _read(select: Node, given: Given) -> Selected:
         raise QueryError(
             f"two columns of the SELECT have one name, {twice[0]!r}. Give each its own: AVG(stay) AS stay."
         )
+    for name in names:
+        for of_name in (f"{name} {addition}" for addition in ADDED):
+            if of_name in taken:
+                raise QueryError(
+                    f"{of_name!r} is what the answers call something about {name!r}. Give the one or the "
+                    "other another name."
+                )
     reader.refuse_several_groups(by)
-    return Selected(table.name, tuple(names), by, tuple(queries))
+    return Selected(table.name, tuple(names), by, tuple(queries), _weights(given.weights, names))
+
+
+def _weights(given: Any, names: Sequence[str]) -> tuple[float, ...] | None:
+    """How much each aggregate's error counts, in their order."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise QueryError("weights= of a SELECT are given by the name of an aggregate: weights={'n': 10}.")
+    for name in given:
+        if name not in names:
+            known = did_you_mean(str(name), names)
+            raise QueryError(f"weights= has {name!r}, which is no aggregate of the SELECT: {known}")
+    if len(names) == 1:
+        raise QueryError(
+            "weights= divide what is spent among several aggregates, and the SELECT has one. Leave it out."
+        )
+    return tuple(given.get(name, 1.0) for name in names)
 
 
 class _Reader:
@@ -209,6 +246,11 @@ class _Reader:
     def groups(self, select: Node) -> tuple[str, ...]:
         """The columns of GROUP BY, which may be named by their place in the SELECT."""
         clause = select.args.get("group")
+        if clause is None and self._given.suppress is not None:
+            raise QueryError(
+                "suppress= is about the groups of GROUP BY, and there are none. Leave it out (on the command "
+                "line --suppress and --no-suppress)."
+            )
         if clause is None and self._is_public:
             raise QueryError(
                 "membership='public' is about the groups of GROUP BY, and there are none. Leave it out."
@@ -223,6 +265,12 @@ class _Reader:
             named.append(self._names.column(places[node.this] if is_place else node))
         if len(set(named)) < len(named):
             raise QueryError("GROUP BY names a column twice. Name each once.")
+        for column in named:
+            if column not in self._given.keys and self._declared(column, "keys") is None:
+                raise QueryError(
+                    f"GROUP BY {column} needs its groups, declared: keys={{{column!r}: […]}}. Groups taken "
+                    "from the data would tell who is there."
+                )
         return tuple(named)
 
     def refuse_several_groups(self, by: tuple[str, ...]) -> None:
@@ -282,7 +330,28 @@ class _Reader:
             return self._of_two_columns(node, _ASKED_OF_TWO[kind], part)
         if is_a(node, "PercentileCont", "WithinGroup"):
             return self._quantile(node, part)
-        raise not_read(node)
+        raise _calculated(node) if is_calculation(node) else not_read(node)
+
+    def _declared(self, column: str, what: str) -> Any:
+        """What the table declares of a column: "bounds" or "keys"."""
+        of_column = self._given.declared.get(column)
+        return None if of_column is None else getattr(of_column, what)
+
+    def _bounds(self, node: Node, column: str) -> Any:
+        """The bounds of a column of numbers or dates; None: the table declares them."""
+        columns = self._given.columns
+        kind = columns[column] if isinstance(columns, Mapping) else None
+        if kind == "text":
+            raise QueryError(
+                f"column {column!r} holds text, and {shown(node)} needs numbers. Name another column; or "
+                f"count: COUNT_IF({quoted(column)} = '…'), or COUNT(*) with GROUP BY {quoted(column)}."
+            )
+        if column in self._given.bounds or self._declared(column, "bounds") is not None:
+            return self._given.bounds.get(column)
+        raise QueryError(
+            f"{shown(node)} needs bounds={{{column!r}: (low, high)}}, from public knowledge, never from the "
+            "data; a table that is described in accord.toml may declare them."
+        )
 
     def _by(self, by: tuple[str, ...]) -> dict[str, Any]:
         """Of which groups, as a question takes it."""
@@ -293,6 +362,8 @@ class _Reader:
         keys = {column: given.keys[column] for column in by if column in given.keys}
         if given.at_most is not None:
             of_groups["at_most"] = given.at_most
+        if given.suppress is not None:
+            of_groups["suppress"] = given.suppress
         if len(by) == 1:
             return {"by": by[0], "keys": keys.get(by[0]), **of_groups}
         return {"by": list(by), "keys": keys or None, **of_groups}
@@ -300,7 +371,7 @@ class _Reader:
     def _count(self, node: Node, part: dict[str, Any]) -> Query:
         """Of rows; of people, where a row is one, or where their ids are counted."""
         refuse_more(node, "this", "big_int")
-        counted, user = node.this, self._given.several_rows_of
+        counted = node.this
         if counted is None:
             raise not_read(node)
         if is_a(node, "CountIf"):
@@ -313,8 +384,15 @@ class _Reader:
                     "COUNT(DISTINCT id) where id is the column of user=."
                 )
             return count(**part)
+        elif is_a(counted, "Case"):
+            raise _of_case(node)
         elif not is_a(counted, "Star"):
             part = {**part, "where": both(part["where"], self._has_value(node))}
+        return self._counted(node, part)
+
+    def _counted(self, node: Node, part: dict[str, Any]) -> Query:
+        """How many rows there are: people, where a row is one."""
+        user = self._given.several_rows_of
         if user is None:
             return count(**part)
         if self._given.max_rows is None:
@@ -337,25 +415,35 @@ class _Reader:
 
     def _of_column(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
         refuse_more(node, "this")
-        if ask is mean and is_a(node.this, "Case"):
-            return self._share(node, part)
+        if is_a(node.this, "Case"):
+            return self._of_case(node, ask, part)
         column = self._names.column(node.this)
         self._refuse_of_rows(node, column)
-        return ask(column, self._given.bounds.get(column), **part)
+        return ask(column, self._bounds(node, column), **part)
 
     def _of_two_columns(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
         refuse_more(node, "this", "expression")
         columns = [self._names.column(column) for column in (node.this, node.expression)]
         self._refuse_of_rows(node, columns[0])
-        bounds = {column: self._given.bounds[column] for column in columns if column in self._given.bounds}
+        given = {column: self._bounds(node, column) for column in columns}
+        bounds = {column: ends for column, ends in given.items() if ends is not None}
         return ask(*columns, bounds or None, **part)
 
-    def _share(self, node: Node, part: dict[str, Any]) -> Query:
-        """AVG(CASE WHEN … THEN 1 ELSE 0 END): of those for whom the condition is not met, or unknown, 0."""
+    def _of_case(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
+        """AVG(CASE WHEN … THEN 1 ELSE 0 END), and SUM of the same; NULL adds nothing to a sum.
+
+        Where the condition is not met, or unknown, it is 0 in both.
+        """
         refuse_more(node.this, "ifs", "default")
         arms, otherwise = node.this.args["ifs"], node.this.args.get("default")
-        if len(arms) != 1 or not (_is_number(arms[0].args.get("true"), 1) and _is_number(otherwise, 0)):
-            raise not_read(node)
+        is_0 = _is_number(otherwise, 0) or (ask is total and (otherwise is None or is_a(otherwise, "Null")))
+        if len(arms) != 1 or not (_is_number(arms[0].args.get("true"), 1) and is_0):
+            raise _of_case(node)
+        if ask is total:
+            condition = both(part["where"], self.condition(arms[0].this))
+            return self._counted(node, {**part, "where": condition})
+        if ask is not mean:
+            raise _of_case(node)
         if self._given.several_rows_of is not None:
             raise QueryError(
                 f"{shown(node)} is about rows, of which one {self._given.user} may have any number. Ask "
@@ -377,7 +465,7 @@ class _Reader:
             raise not_read(node)
         column = self._names.column(value)
         self._refuse_of_rows(node, column)
-        return quantile(column, float(p.this), self._given.bounds.get(column), **part)
+        return quantile(column, float(p.this), self._bounds(node, column), **part)
 
     def _refuse_of_rows(self, node: Node, column: str) -> None:
         """Refuse what is about rows in SQL, and about people in accord."""
@@ -401,6 +489,37 @@ _ASKED: dict[str, Callable[..., Query]] = {
     "StddevPop": std,
 }
 _ASKED_OF_TWO: dict[str, Callable[..., Query]] = {"Corr": correlation, "CovarPop": covariance}
+
+
+def _of_case(node: Node) -> QueryError:
+    """What to write in the place of an aggregate of CASE."""
+    case = node.this
+    arms, value = case.args["ifs"], case.args["ifs"][0].args.get("true")
+    condition = "…" if case.this is not None or len(arms) != 1 else shown(arms[0].this)
+    count_if = f"COUNT_IF({condition})" if is_a(node, "Count", "Sum") else None
+    of_column = None
+    if is_a(value, "Column"):
+        of_column = f"{node.key.upper()}({shown(value)}) FILTER (WHERE {condition})"
+    share = f"AVG(CASE WHEN {condition} THEN 1 ELSE 0 END)" if is_a(node, "Avg") else None
+    instead = of_column or count_if or share or "FILTER (WHERE …) after an aggregate of a column"
+    whom = "is about those alone who meet the condition" if of_column else "says what is meant"
+    return QueryError(f"{shown(node)} is not read here. Write {instead}, which {whom}.")
+
+
+def _calculated(node: Node) -> QueryError:
+    """What to do in the place of calculating with aggregates."""
+    aggregates = dict.fromkeys(shown(part) for part in node.walk() if is_aggregate(part))
+    if not aggregates:
+        return not_read(node)
+    named = dict(zip(aggregates, "abcdefghijklmnopqrstuvwxyz", strict=False))
+    asked = ", ".join(f"{aggregate} AS {name}" for aggregate, name in named.items())
+    first, *others = (f"answers[{name!r}]" for name in named.values())
+    is_ratio = is_a(node, "Div") and len(named) == 2
+    done = f"{first} / {others[0]}" if is_ratio else f"with {' and '.join([first, *others])}"
+    return QueryError(
+        f"{shown(node)} calculates with aggregates, which a SELECT here does not. Ask for {asked}, and "
+        f"calculate in Python{':' if is_ratio else ''} {done}, which is free and keeps account of the errors."
+    )
 
 
 def _is_number(node: Node, number: int) -> bool:

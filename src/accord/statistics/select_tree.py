@@ -18,6 +18,9 @@ Node: TypeAlias = Any
 """Of sqlglot's tree, known by the name of its class."""
 EXAMPLE = "such as SELECT ward, AVG(stay), COUNT(*) FROM people WHERE age >= 65 GROUP BY ward"
 _LONGEST, _DEEPEST = 10_000, 20
+_FILES = ("parquet", "csv", "tsv", "txt", "gz", "zst", "json", "db", "duckdb", "arrow", "feather")
+"""How names of files end."""
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div", "IntDiv", "Mod", "Pow")
 _COMPARED = {"EQ": "=", "NEQ": "<>", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _MOMENTS, _DATE = ("TIMESTAMP", "TIMESTAMPNTZ"), re.compile(r"\d{4}-\d\d-\d\d")
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -47,7 +50,9 @@ def parsed(text: Any) -> Node:
         trees = []
     trees = [tree for tree in trees if tree is not None]
     if len(trees) != 1 or not is_a(trees[0], "Select"):
-        raise QueryError(f"this is not one SELECT that can be read. Write one, {EXAMPLE}.")
+        is_path = not trees and re.search(r"(?i)\bFROM\s+[^\s'\"();]*[/\\.-]", text)
+        quotes = " A file after FROM stands in quotes: FROM 'people.parquet'." if is_path else ""
+        raise QueryError(f"this is not one SELECT that can be read. Write one, {EXAMPLE}.{quotes}")
     return trees[0]
 
 
@@ -66,6 +71,11 @@ def table_of(select: Node) -> Node:
     if clause is None:
         raise QueryError(f"this SELECT has no FROM. Name the table that is asked, {EXAMPLE}.")
     table: Node = clause.this
+    if is_a(table, "Table") and (is_file := _as_file(table)):
+        raise QueryError(
+            f"{is_file} after FROM is read as a table of a schema. If it is a file, put it in quotes: "
+            f"FROM '{is_file}'."
+        )
     if not is_a(table, "Table") or not is_a(table.this, "Identifier"):
         raise QueryError(
             "what stands after FROM is no table. Name the table; a subquery could make one person count "
@@ -75,6 +85,14 @@ def table_of(select: Node) -> Node:
     if table.args.get("alias") is not None:
         refuse_more(table.args["alias"], "this")  # names of columns would give them another meaning
     return table
+
+
+def _as_file(table: Node) -> str | None:
+    """What looks like the name of a file without quotes, such as people.parquet; None: it does not."""
+    parts = [table.args.get(part) for part in ("catalog", "db", "this")]
+    named = [part.name for part in parts if is_a(part, "Identifier")]
+    is_named = len(named) > 1 and named[-1].lower() in _FILES
+    return ".".join(named) if is_named else None
 
 
 def is_a(node: Any, *kinds: str) -> bool:
@@ -94,6 +112,21 @@ def not_read(node: Node) -> QueryError:
     )
 
 
+def is_calculation(node: Node) -> bool:
+    """Whether a node calculates, as `/` and ROUND do."""
+    return is_a(node, "Paren", "Neg", "Round", "Coalesce", "Cast", "Nullif", "Abs", *_ARITHMETIC)
+
+
+def is_aggregate(node: Node) -> bool:
+    return any(kind.__name__ == "AggFunc" for kind in type(node).__mro__)
+
+
+def is_function(node: Node) -> bool:
+    """Whether a node calls a function by its name."""
+    is_call = any(kind.__name__ == "Func" for kind in type(node).__mro__)
+    return is_call and not is_a(node, "And", "Or", "Xor", "Case", "Cast", "TryCast", "If")
+
+
 def shown(node: Node) -> str:
     text = node.sql(dialect="duckdb", comments=False)
     return text if len(text) <= 60 else f"{text[:57]}…"
@@ -111,6 +144,11 @@ class Names:
     def column(self, node: Node) -> str:
         """The table's column that is named: in letters of either case, unless the name is quoted."""
         if not is_a(node, "Column") or not is_a(node.this, "Identifier"):
+            if is_function(node):
+                raise QueryError(
+                    f"{shown(node)} is a function, and not a column. accord calls none of columns: it could "
+                    "fail, or tell of something else than the people. Name a column."
+                )
             raise QueryError(f"{shown(node)} is not a column. Name one; accord calculates with columns only.")
         refuse_more(node, "this", "table")
         if node.table and node.table not in self.tables:
@@ -151,7 +189,7 @@ class Names:
 
     def _comparison(self, node: Node, operator: str) -> str:
         left, right = node.left, node.right
-        if not is_a(left, "Column"):
+        if is_a(left, "Literal") or (is_a(right, "Column") and not is_a(left, "Column")):
             left, right, operator = right, left, _TURNED[operator]
         return f"{quoted(self.column(left))} {operator} {self._literal(right)}"
 
