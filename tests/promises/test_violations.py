@@ -561,7 +561,10 @@ def test_a_package_that_is_missing_costs_nobody(rows, package, tmp_path, monkeyp
 def test_a_receipt_of_an_algorithm_says_who_a_person_is():
     people = accord.table({"id": np.arange(9), "x": np.arange(9.0), "e": np.ones(9)}, epsilon="e", user="id")
     receipt = accord.sample(lambda rows, epsilon: 1.0, people, rows="numpy").receipt()
-    assert any(text.startswith("a person is whoever has the same value in the column id") for text in receipt["assumptions"])
+    assert any(
+        text.startswith("a person is whoever has the same value in the column id")
+        for text in receipt["assumptions"]
+    )
 
 
 @pytest.mark.parametrize("ask", [accord.median, accord.min, accord.max])
