@@ -46,7 +46,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, inf, log, sqrt
+from math import ceil, inf, lgamma, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +57,7 @@ from accord.mechanisms.brackets import Brackets, WithBrackets, brackets
 from accord.mechanisms.prediction import AroundRank, ChernoffRank, ErrorModel, Prediction, errors
 from accord.mechanisms.record import Calibration, ChargeRule, Method, Task
 from accord.mechanisms.size import BEYOND, BySize
+from accord.ordered import MOST_PARTS, entries
 from accord.statistics import Ends
 from accord.statistics.ranks import SIZE_PART, Spending, spending
 from accord.statistics.spread import Spread
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
     from accord.people.summary import Summary
 
 ANYWHERE = "may land anywhere in the bounds"
+MOST_ENTRIES = 2**24
+"""Of the tables of one draw: where it would have more, so many people are there that nobody needs it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,8 @@ class RankCalibration(Calibration):
     """The quantiles that are chosen; of min and max, the one that stands for them."""
     brackets: Brackets | None = None
     """What else is drawn beside each of them, for an interval in values."""
+    parts: int | None = None
+    """M of each point, where all quantiles are drawn together; None: each is drawn by itself."""
 
 
 def weighted_rank(charge_rule: ChargeRule) -> Method:
@@ -85,15 +90,28 @@ def weighted_rank(charge_rule: ChargeRule) -> Method:
     calibrate_mean = calibrate_by(charge_rule)
 
     def calibrate(task: Task) -> RankCalibration:
+        one_by_one = calibrated(task)
+        if task.target.outputs == 1 or task.target.in_values:
+            return one_by_one
+        together = calibrated(task, together=True)
+        if together.parts is None or _predict(task, together).rmse >= _predict(task, one_by_one).rmse:
+            return one_by_one
+        return together
+
+    def calibrated(task: Task, together: bool = False) -> RankCalibration:
         target: Ranks = task.target
         if isinstance(target, Quantiles):
-            weighted, ps = calibrate_mean(task), target.ps
+            variance = target.smooth_cost**2 * _spending(target, target.ps, together).variance
+            weighted, ps = calibrate_mean(replace(task, noise_variance=variance)), target.ps
         else:
             weighted, ps = _extreme(calibrate_mean, task)
         calibration = RankCalibration(
             weighted.charges, weighted.weights, weighted.noise_variance, weighted.note, ps
         )
-        by_size, weight = _by_size(task, calibration, _spending(target, ps)), _total_weight(calibration, task)
+        weight = _total_weight(calibration, task)
+        if together:
+            calibration = drawn_together(calibration, target, task.groups * weight)
+        by_size = _by_size(task, calibration, _spending_of(target, calibration))
         if target.in_values:
             beside = brackets(by_size, weight, task.groups * weight, target.tells_size)
             calibration = replace(calibration, brackets=beside)
@@ -105,6 +123,21 @@ def weighted_rank(charge_rule: ChargeRule) -> Method:
         return calibration
 
     return Method((Quantiles, Extremes), calibrate, _predict, _answer, draws_brackets=True)
+
+
+def drawn_together(calibration: RankCalibration, target: Ranks, most: float) -> RankCalibration:
+    """With as many parts of each point as a tuple needs where people weigh `most` at most.
+
+    As it is where there would be too many, or where there is no noise.
+    """
+    rate, outputs = _spending(target, calibration.ps, together=True).rate, len(calibration.ps)
+    assert rate is not None
+    parts = max(1, ceil(rate * outputs * Fraction(most) / 2))
+    is_large = entries(outputs, most * float(rate) / 4) > MOST_ENTRIES
+    if is_large or target.total_times * parts >= MOST_PARTS or calibration.noise_variance == 0:
+        return calibration
+    note = f"{calibration.note}; all {outputs} quantiles in one draw"
+    return replace(calibration, note=note, parts=parts)
 
 
 @dataclass(frozen=True)
@@ -130,11 +163,14 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
     squares = float(task.people @ calibration.weights**2)
     rmse, here = few_who_count(of_mean.rmse, of_mean.rmse_here, squares, task.total)
     by_size = _by_size(task, calibration, spent)
+    laplace = of_mean.spread.laplace / target.smooth_cost  # which the line of `extra` holds for
+    if by_size.log_tuples is not None:
+        laplace = 100 * max(by_size.choice_scales) / weight
     spread = replace(
         of_mean.spread,
         sampling=of_mean.spread.sampling * sqrt(float(max(p * (1 - p) for p in ps)) / target.max_variance),
-        laplace=of_mean.spread.laplace / target.smooth_cost,  # which the next line holds for
-        extra=100 * max(by_size.choice_scales) * log(target.total_times) / weight,
+        laplace=laplace,
+        extra=100 * max(by_size.choice_scales) * by_size.log_points / weight,
         ceiling=inf,
     )
     is_sparse = isinstance(target, Extremes) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
@@ -151,7 +187,7 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
 def _predict(task: Task, calibration: RankCalibration) -> Prediction:
     """The error and the interval of a choice by weighted ranks."""
     target: Ranks = task.target
-    of_choice = rank_errors(task, calibration, _spending(target, calibration.ps))
+    of_choice = rank_errors(task, calibration, _spending_of(target, calibration))
     listed = of_choice.by_size.listed
     error_model: ErrorModel
     if target.tells_size:
@@ -165,8 +201,12 @@ def _predict(task: Task, calibration: RankCalibration) -> Prediction:
     return Prediction(of_choice.rmse, of_choice.rmse_here, of_choice.bias_bound, error_model)
 
 
-def _spending(target: Ranks, ps: tuple[Fraction, ...]) -> Spending:
-    return spending(ps, target.relation, target.tells_size, target.draws)
+def _spending(target: Ranks, ps: tuple[Fraction, ...], together: bool = False) -> Spending:
+    return spending(ps, target.relation, target.tells_size, target.draws, together)
+
+
+def _spending_of(target: Ranks, calibration: RankCalibration) -> Spending:
+    return _spending(target, calibration.ps, calibration.parts is not None)
 
 
 def _by_size(task: Task, calibration: RankCalibration, spent: Spending) -> BySize:
@@ -186,7 +226,16 @@ def _by_size(task: Task, calibration: RankCalibration, spent: Spending) -> BySiz
         extreme=isinstance(target, Extremes),
         listed=isinstance(target, Quantiles) and target.listed,
         smooth_cost=target.smooth_cost,
+        log_tuples=None if calibration.parts is None else _log_tuples(target, calibration) + 0.5,
     )
+
+
+def _log_tuples(target: Ranks, calibration: RankCalibration) -> float:
+    """ln N: how many tuples there are at most, each as many times as its points count."""
+    assert calibration.parts is not None
+    most = 1 if target.times is None else int(target.times.max())
+    outputs, everything = len(calibration.ps), target.total_times * calibration.parts
+    return sum(log(everything + j * most) for j in range(outputs)) - lgamma(outputs + 1)
 
 
 def few_who_count(rmse: float, here: float, squares: float, people: int) -> tuple[float, float]:
@@ -222,7 +271,7 @@ def _chernoff_ends(task: Task, calibration: RankCalibration, by_size: BySize, al
         people = (rates * weight + log(1 / alpha)) / (rates * lightest - np.log(means))
         return min(1.0, float(people.min()) / n)
 
-    off = max(by_size.choice_scales) * log(2 * outputs * target.total_times / alpha)
+    off = max(by_size.choice_scales) * (log(2 * outputs / alpha) + by_size.log_points)
     tail = alpha / (4 * outputs)
     above = [most_people(float(1 - p) * total + off, tail) for p in calibration.ps]
     below = [most_people(float(p) * total + off, tail) for p in calibration.ps]
@@ -274,11 +323,22 @@ def chosen(
     without_noise: bool,
     beside: Brackets | None = None,
     times: IntArray | None = None,
+    parts: int | None = None,
 ) -> list[Fraction]:
     """A point for each quantile; one below and one above each, if asked; and the noisy size if released.
 
-    Of weights at the points in millionths; without noise, of people.
+    Of weights at the points in millionths; without noise, of people. `parts`: of each point, if all
+    quantiles are drawn together.
     """
+    if parts is not None:
+        assert spent.rate is not None
+        scale = 4 * MICRO / spent.rate
+        drawn = (
+            noise.ordered(weights, ps, scale, parts)
+            if times is None
+            else noise.ordered(weights, ps, scale, parts, times)
+        )
+        return [*map(Fraction, drawn), *_noisy_size(weights, noise, spent, without_noise)]
     scales = [None if without_noise else MICRO * scale for scale in spent.choices]
     offsets = [(0,) * len(ps)]
     if beside is not None:
@@ -289,19 +349,29 @@ def chosen(
         for each in offsets
         for p, scale, offset in zip(ps, scales, each, strict=True)
     ]
-    if spent.size is not None:
-        size = Fraction(int(weights.sum()))
-        if not without_noise:
-            size = (size + noise.laplace(MICRO * spent.size)) / MICRO
-        released.append(size)
-    return released
+    return [*released, *_noisy_size(weights, noise, spent, without_noise)]
+
+
+def _noisy_size(weights: Any, noise: Noise, spent: Spending, without_noise: bool) -> list[Fraction]:
+    """The weight of all, if it is released."""
+    if spent.size is None:
+        return []
+    size = Fraction(int(weights.sum()))
+    return [size if without_noise else (size + noise.laplace(MICRO * spent.size)) / MICRO]
 
 
 def _answer(summary: Summary, calibration: RankCalibration, target: Ranks, noise: Noise) -> list[Fraction]:
     weights = summary.at_points(integer_weights(calibration.charges))
-    spent = _spending(target, calibration.ps)
-    without_noise = reads_public_only(calibration.charges)
-    return chosen(weights, calibration.ps, noise, spent, without_noise, calibration.brackets, target.times)
+    return chosen(
+        weights,
+        calibration.ps,
+        noise,
+        _spending_of(target, calibration),
+        reads_public_only(calibration.charges),
+        calibration.brackets,
+        target.times,
+        calibration.parts,
+    )
 
 
 def _extreme(
