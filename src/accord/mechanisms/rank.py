@@ -5,7 +5,8 @@ Ours; it answers the question that closes [F], how to weigh people of different 
 Neighbors  replace: one person's value changes, the number of people and all levels stay; or add-remove.
 Releases   a point r of the grid with probability ∝ exp(score(r)/2), drawn exactly, where with W = Σc
                score(r) = −max(0, Σ_{x<r} c − p·W, Σ_{x>r} c − (1−p)·W)
-           is minus the weight that lies on the wrong side of r. J quantiles have exp(score(r)/2J) each.
+           is minus the weight that lies on the wrong side of r. J quantiles have exp(score(r)/2J) each; or,
+           where that is predicted to be better, all of them are one tuple of points in order.
 Weights    are the charges c; where only public people are read each counts 1, and the best point is taken.
 Guarantee  person i loses at most c_i.
            *Replace.* Changing x_i moves both sums by at most c_i, so the maximum by at most c_i, while W
@@ -25,9 +26,15 @@ Size       Where the number of people is private (add-remove, private groups, `w
            φ = 1 − θ·m lose at most c_i: the median keeps the whole charge (θ = 1, φ = 1/2), and nothing is
            halved.
            Scales of choices are rounded up to whole numbers: losses only shrink.
+Together   J points in order, drawn with P ∝ exp(−r/4·Σ_j |F_j − F_{j−1} − (p_j − p_{j−1})·W|), F_j being the
+           weight before the j-th (ordered.py). With δ the smallest share between two p, or a p and an end,
+           whose value changes loses r·c_i and who comes or goes r·(1 − δ)·c_i: docs/proofs/joint.md. So
+           r = 1 under replace; 9/10/(1 − δ) beside a size of scale 10 under add-remove; and with one
+           private `where=` r = min(1, 9/10/(1 − δ)) and φ = 1 − r·(1 − δ). The plan takes it where its error
+           is lower than that of single choices. For an interval in values each is drawn by itself.
 Error      on the scale of ranks (1 is everyone): the weighted rank of p differs from the rank by a variance
            of p(1−p)·Σc²/W², and the choice falls off as exp(−|rank|·W/2), a Laplace law of variance 8/W²
-           (8J²/W²) where the points near the quantile are dense. So the charges of charges.py fit here with
+           (8J²/W², together 8(2J + 1)/3W² on average) where the points near the quantile are dense. So the charges of charges.py fit here with
            the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is `affine` with it, and distribution-free.
            Whatever the values are, P(score ≤ −a) ≤ K·exp(−a/2J) for K points: that bounds the error where W
            is small, when the answer may land anywhere in the bounds, and it is in every interval.

@@ -11,6 +11,8 @@ Laplace noise Z (rank.py says why nobody loses more than their charge). What fol
                   not read, or not kept for certain
     ρ, M          c_min/c_max and W/c_max
 
+Of quantiles that are drawn together ln K is ln N + 1/2 and b is 2/r below: docs/proofs/joint.md has their tail.
+
 An interval may be wrong with probability α = α₁ + α₂ + α₃, one for each step. Without noise α₃ is all of it.
 
 1. Size. Of a discrete Laplace law P(Z ≥ z) ≤ exp(−z/s)/(1 + exp(−10⁻⁶/s)). So with probability 1 − α₁
