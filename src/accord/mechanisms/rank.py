@@ -34,8 +34,9 @@ Together   J points in order, drawn with P ∝ exp(−r/4·Σ_j |F_j − F_{j−
            is lower than that of single choices. For an interval in values each is drawn by itself.
 Error      on the scale of ranks (1 is everyone): the weighted rank of p differs from the rank by a variance
            of p(1−p)·Σc²/W², and the choice falls off as exp(−|rank|·W/2), a Laplace law of variance 8/W²
-           (8J²/W², together 8(2J + 1)/3W² on average) where the points near the quantile are dense. So the charges of charges.py fit here with
-           the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is `affine` with it, and distribution-free.
+           (8J²/W²; together 8(2J + 1)/3W² on average) where the points near the quantile are dense. So the
+           charges of charges.py fit here with the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is
+           `affine` with it, and distribution-free.
            Whatever the values are, P(score ≤ −a) ≤ K·exp(−a/2J) for K points: that bounds the error where W
            is small, when the answer may land anywhere in the bounds, and it is in every interval.
 Rounded    values: with `rounded=` points count several times, public numbers t(r), and the choice is with

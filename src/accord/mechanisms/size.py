@@ -11,7 +11,7 @@ Laplace noise Z (rank.py says why nobody loses more than their charge). What fol
                   not read, or not kept for certain
     ρ, M          c_min/c_max and W/c_max
 
-Of quantiles that are drawn together ln K is ln N + 1/2 and b is 2/r below: docs/proofs/joint.md has their tail.
+Of quantiles that are drawn together ln K is ln N + 1/2 and b is 2/r below (docs/proofs/joint.md).
 
 An interval may be wrong with probability α = α₁ + α₂ + α₃, one for each step. Without noise α₃ is all of it.
 
