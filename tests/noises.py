@@ -38,6 +38,11 @@ class Fixed:
         """The best, and the first of them."""
         return int(scores.argmax())
 
+    def ordered(self, weights, ps, scale, parts, times=None):
+        """Where the weight first reaches each fraction."""
+        up_to = np.cumsum(weights)
+        return [int(np.searchsorted(up_to, float(p) * float(up_to[-1]))) for p in ps]
+
     def keep(self, chances):
         """Everyone."""
         return np.ones(chances.size, dtype=bool)

@@ -20,7 +20,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from accord import budget, noise
+from accord import budget, noise, ordered
 from accord.budget import MICRO
 from accord.engines import per_person, shapes
 from accord.engines.duckdb_dialect import DuckDBDialect
@@ -35,7 +35,7 @@ from accord.people.public_groups import PublicGroups
 from accord.people.table import Table
 from accord.planning import Plan
 from accord.release import answer as answering
-from accord.statistics import Grid, groups
+from accord.statistics import Grid, groups, ranks
 from accord.statistics.histogram import CellsTarget
 from accord.statistics.mean import MembersMean
 from accord.statistics.ranks import spending
@@ -481,6 +481,39 @@ def a_prior_taken_from_the_data(monkeypatch):
     """Points at which somebody is count twice, where the round ones should."""
     bad = "offset, None if times is None else 1 + (weights > 0)))"
     changed(monkeypatch, rank, "chosen", "offset, times))", bad)
+
+
+@bug
+def a_prior_of_tuples_taken_from_the_data(monkeypatch):
+    bad = "scale, parts, 1 + (weights > 0))"
+    changed(monkeypatch, rank, "chosen", "scale, parts, times)", bad)
+
+
+@bug
+def quantiles_together_at_a_rate_for_one(monkeypatch):
+    """As if whoever comes or goes moved no more than somebody whose value changes."""
+    changed(
+        monkeypatch, ranks, "_spending_together", "/ relation.rank_change(most)", "* 2 / relation.rank_change(most)"
+    )  # fmt: skip
+
+
+@bug
+def tuples_out_of_order(monkeypatch):
+    changed(monkeypatch, ordered, "draw", "for place in places]", "for place in reversed(places)]")
+
+
+@bug
+def weights_clamped_inside_a_point(monkeypatch):
+    """What is aimed at, where it lies inside the weight of a point, in the place of the part's own."""
+    good = "f.append(2 * m * int(before[k]) + int(self.weights[k]) * (2 * s + 1))"
+    aims = "[int(2 * m * total * p) for p in self.ps if before[k] <= p * total <= before[k + 1]]"
+    bad = f"f += {aims}[:1] or [2 * m * int(before[k]) + int(self.weights[k]) * (2 * s + 1)]"
+    changed(monkeypatch, ordered.OrderedLaw, "energy", good, bad)
+
+
+@bug
+def a_tuple_accepted_with_more_than_certainty(monkeypatch):
+    changed(monkeypatch, ordered, "propose", "largest + rounding", "largest - 2")
 
 
 # ---- the noise, and where it comes from --------------------------------------------------------------------

@@ -55,6 +55,10 @@ interval arithmetic: a uniform number of which only the first bits are drawn is 
 exp(−m) from `decimal`, whose exp is correctly rounded; where the bounds do not decide, more bits are drawn
 and the bounds made tighter. No decision ever rests on a rounded number.
 
+`ordered(weights, ps, scale, parts)` draws points in order, together: several quantiles at once, with
+probability proportional to exp(−E/scale), where E is by how much the weights between them are not those that
+were asked for. ordered.py has the law, and why the draw is exact.
+
 Uniform integers come from `secrets`, that is, from the operating system. The running time depends on the draw
 (not on the data); whoever can time a single draw is outside the threat model (docs/guarantees.md).
 """
@@ -69,6 +73,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from accord import ordered
+
 MILLION = Fraction(10**6)
 """The scale of a box whose spans are what one person of charge 1 may move: charges are whole millionths."""
 
@@ -81,6 +87,10 @@ class Noise(Protocol):
     def box(self, spans: Sequence[int], scale: Fraction = MILLION) -> Sequence[int]: ...
 
     def choose(self, scores: Any, scale: int, times: Any = None) -> int: ...
+
+    def ordered(
+        self, weights: Any, ps: Sequence[Fraction], scale: Fraction, parts: int, times: Any = None
+    ) -> Sequence[int]: ...
 
     def words(self, count: int) -> Any: ...
 
@@ -149,6 +159,16 @@ class _Secure:
                     return int(starts[run] + before)
                 up_to = np.cumsum(times[starts[run] : stops[run]])
                 return int(starts[run] + np.searchsorted(up_to, before, side="right"))
+
+    def ordered(
+        self, weights: Any, ps: Sequence[Fraction], scale: Fraction, parts: int, times: Any = None
+    ) -> Sequence[int]:
+        """Ascending indices, one for each fraction p of the weights, by the law of ordered.py.
+
+        Weights: an array of whole numbers, of 64 bits or Python's own. Parts: of each index. Times: as in
+        `choose`.
+        """
+        return ordered.draw(ordered.OrderedLaw(weights, tuple(ps), scale, parts, times), secrets)
 
     def words(self, count: int) -> Any:
         """So many uniform whole numbers below 2⁶³."""

@@ -99,6 +99,11 @@ PLACES = {
     "the generator of secrets is seeded": SOURCES,
     "fractions of a scale cut off": LAWS,
     "differences of scores beyond 64 bits": LAWS,
+    "a prior of tuples taken from the data": ("quantiles together of rounded values", "replace", "rank"),
+    "quantiles together at a rate for one": ("quantiles together", "add-remove", "rank"),
+    "tuples out of order": LAWS,
+    "weights clamped inside a point": LAWS,
+    "a tuple accepted with more than certainty": LAWS,
     "a prior taken from the data": ("median of rounded values", "replace", "rank"),
     "a size at the whole charge beside a choice": ("median by", "replace", "rank"),
 }

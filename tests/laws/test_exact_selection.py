@@ -247,7 +247,7 @@ def test_brackets_beside_a_quantile_that_has_the_whole_charge_are_found_out(quer
     answer = BY_NAME["rank"].method(plan.target).answer
     assert overcharged(answer, plan) == []
     monkeypatch.setattr(
-        rank, "spending", lambda ps, relation, tells_size, draws: spending(ps, relation, tells_size)
+        rank, "spending", lambda ps, relation, tells_size, draws, _: spending(ps, relation, tells_size)
     )
     assert overcharged(answer, plan)
 

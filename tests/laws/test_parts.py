@@ -29,6 +29,7 @@ from strategies import changed
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
+from accord.lab.audit.release_laws import Ordered
 from accord.mechanisms.regression import RegressionCalibration, SampledRegressionCalibration
 from accord.mechanisms.sample import SURE
 from accord.people.summary import Summary
@@ -262,6 +263,11 @@ class Outcomes:
         self.laws.append(([int(s) for s in scores], int(scale)))
         return self.pick(len(self.laws)) % len(scores)
 
+    def ordered(self, weights, ps, scale, parts, times=None):
+        law = Ordered(weights, ps, scale, parts, times)
+        self.laws.append((law, law.shape))
+        return [self.pick(len(self.laws)) % len(weights)] * len(ps)
+
     def keep(self, chances):
         return np.ones(chances.size, dtype=bool)
 
@@ -474,7 +480,11 @@ def choice_loss(here, there):
         )
     )
     for (scores, scale), (others, scale_there) in zip(noise.laws, noise_there.laws, strict=True):
-        assert scale == scale_there and len(scores) == len(others)
+        assert scale == scale_there
+        if isinstance(scores, Ordered):
+            lost += float(np.abs(scores.logs - others.logs).max())
+            continue
+        assert len(scores) == len(others)
         if scores != others:
             one, other = log_law(tuple(scores), scale), log_law(tuple(others), scale)
             lost += max(a - b for a, b in zip(one, other, strict=True))

@@ -5,7 +5,8 @@ Ours; it answers the question that closes [F], how to weigh people of different 
 Neighbors  replace: one person's value changes, the number of people and all levels stay; or add-remove.
 Releases   a point r of the grid with probability ∝ exp(score(r)/2), drawn exactly, where with W = Σc
                score(r) = −max(0, Σ_{x<r} c − p·W, Σ_{x>r} c − (1−p)·W)
-           is minus the weight that lies on the wrong side of r. J quantiles have exp(score(r)/2J) each.
+           is minus the weight that lies on the wrong side of r. J quantiles have exp(score(r)/2J) each; or,
+           where that is predicted to be better, all of them are one tuple of points in order.
 Weights    are the charges c; where only public people are read each counts 1, and the best point is taken.
 Guarantee  person i loses at most c_i.
            *Replace.* Changing x_i moves both sums by at most c_i, so the maximum by at most c_i, while W
@@ -25,10 +26,17 @@ Size       Where the number of people is private (add-remove, private groups, `w
            φ = 1 − θ·m lose at most c_i: the median keeps the whole charge (θ = 1, φ = 1/2), and nothing is
            halved.
            Scales of choices are rounded up to whole numbers: losses only shrink.
+Together   J points in order, drawn with P ∝ exp(−r/4·Σ_j |F_j − F_{j−1} − (p_j − p_{j−1})·W|), F_j being the
+           weight before the j-th (ordered.py). With δ the smallest share between two p, or a p and an end,
+           whose value changes loses r·c_i and who comes or goes r·(1 − δ)·c_i: docs/proofs/joint.md. So
+           r = 1 under replace; 9/10/(1 − δ) beside a size of scale 10 under add-remove; and with one
+           private `where=` r = min(1, 9/10/(1 − δ)) and φ = 1 − r·(1 − δ). The plan takes it where its error
+           is lower than that of single choices. For an interval in values each is drawn by itself.
 Error      on the scale of ranks (1 is everyone): the weighted rank of p differs from the rank by a variance
            of p(1−p)·Σc²/W², and the choice falls off as exp(−|rank|·W/2), a Laplace law of variance 8/W²
-           (8J²/W²) where the points near the quantile are dense. So the charges of charges.py fit here with
-           the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is `affine` with it, and distribution-free.
+           (8J²/W²; together 8(2J + 1)/3W² on average) where the points near the quantile are dense. So the
+           charges of charges.py fit here with the constant 8/(p(1−p)) in the place of 2Δ²/σ²: `rank` is
+           `affine` with it, and distribution-free.
            Whatever the values are, P(score ≤ −a) ≤ K·exp(−a/2J) for K points: that bounds the error where W
            is small, when the answer may land anywhere in the bounds, and it is in every interval.
 Rounded    values: with `rounded=` points count several times, public numbers t(r), and the choice is with
@@ -46,7 +54,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from math import ceil, inf, log, sqrt
+from math import ceil, inf, lgamma, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +65,7 @@ from accord.mechanisms.brackets import Brackets, WithBrackets, brackets
 from accord.mechanisms.prediction import AroundRank, ChernoffRank, ErrorModel, Prediction, errors
 from accord.mechanisms.record import Calibration, ChargeRule, Method, Task
 from accord.mechanisms.size import BEYOND, BySize
+from accord.ordered import MOST_PARTS, entries
 from accord.statistics import Ends
 from accord.statistics.ranks import SIZE_PART, Spending, spending
 from accord.statistics.spread import Spread
@@ -68,6 +77,8 @@ if TYPE_CHECKING:
     from accord.people.summary import Summary
 
 ANYWHERE = "may land anywhere in the bounds"
+MOST_ENTRIES = 2**24
+"""Of the tables of one draw: where it would have more, so many people are there that nobody needs it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +89,8 @@ class RankCalibration(Calibration):
     """The quantiles that are chosen; of min and max, the one that stands for them."""
     brackets: Brackets | None = None
     """What else is drawn beside each of them, for an interval in values."""
+    parts: int | None = None
+    """M of each point, where all quantiles are drawn together; None: each is drawn by itself."""
 
 
 def weighted_rank(charge_rule: ChargeRule) -> Method:
@@ -85,15 +98,28 @@ def weighted_rank(charge_rule: ChargeRule) -> Method:
     calibrate_mean = calibrate_by(charge_rule)
 
     def calibrate(task: Task) -> RankCalibration:
+        one_by_one = calibrated(task)
+        if task.target.outputs == 1 or task.target.in_values:
+            return one_by_one
+        together = calibrated(task, together=True)
+        if together.parts is None or _predict(task, together).rmse >= _predict(task, one_by_one).rmse:
+            return one_by_one
+        return together
+
+    def calibrated(task: Task, together: bool = False) -> RankCalibration:
         target: Ranks = task.target
         if isinstance(target, Quantiles):
-            weighted, ps = calibrate_mean(task), target.ps
+            variance = target.smooth_cost**2 * _spending(target, target.ps, together).variance
+            weighted, ps = calibrate_mean(replace(task, noise_variance=variance)), target.ps
         else:
             weighted, ps = _extreme(calibrate_mean, task)
         calibration = RankCalibration(
             weighted.charges, weighted.weights, weighted.noise_variance, weighted.note, ps
         )
-        by_size, weight = _by_size(task, calibration, _spending(target, ps)), _total_weight(calibration, task)
+        weight = _total_weight(calibration, task)
+        if together:
+            calibration = drawn_together(calibration, target, task.groups * weight)
+        by_size = _by_size(task, calibration, _spending_of(target, calibration))
         if target.in_values:
             beside = brackets(by_size, weight, task.groups * weight, target.tells_size)
             calibration = replace(calibration, brackets=beside)
@@ -105,6 +131,21 @@ def weighted_rank(charge_rule: ChargeRule) -> Method:
         return calibration
 
     return Method((Quantiles, Extremes), calibrate, _predict, _answer, draws_brackets=True)
+
+
+def drawn_together(calibration: RankCalibration, target: Ranks, most: float) -> RankCalibration:
+    """With as many parts of each point as a tuple needs where people weigh `most` at most.
+
+    As it is where there would be too many, or where there is no noise.
+    """
+    rate, outputs = _spending(target, calibration.ps, together=True).rate, len(calibration.ps)
+    assert rate is not None
+    parts = max(1, ceil(rate * outputs * Fraction(most) / 2))
+    is_large = entries(outputs, most * float(rate) / 4) > MOST_ENTRIES
+    if is_large or target.total_times * parts >= MOST_PARTS or calibration.noise_variance == 0:
+        return calibration
+    note = f"{calibration.note}; all {outputs} quantiles in one draw"
+    return replace(calibration, note=note, parts=parts)
 
 
 @dataclass(frozen=True)
@@ -130,11 +171,14 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
     squares = float(task.people @ calibration.weights**2)
     rmse, here = few_who_count(of_mean.rmse, of_mean.rmse_here, squares, task.total)
     by_size = _by_size(task, calibration, spent)
+    laplace = of_mean.spread.laplace / target.smooth_cost  # which the line of `extra` holds for
+    if by_size.log_tuples is not None:
+        laplace = 100 * max(by_size.choice_scales) / weight
     spread = replace(
         of_mean.spread,
         sampling=of_mean.spread.sampling * sqrt(float(max(p * (1 - p) for p in ps)) / target.max_variance),
-        laplace=of_mean.spread.laplace / target.smooth_cost,  # which the next line holds for
-        extra=100 * max(by_size.choice_scales) * log(target.total_times) / weight,
+        laplace=laplace,
+        extra=100 * max(by_size.choice_scales) * by_size.log_points / weight,
         ceiling=inf,
         step=0.0,  # people are many where this is used, and the line above holds more than it
     )
@@ -152,7 +196,7 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
 def _predict(task: Task, calibration: RankCalibration) -> Prediction:
     """The error and the interval of a choice by weighted ranks."""
     target: Ranks = task.target
-    of_choice = rank_errors(task, calibration, _spending(target, calibration.ps))
+    of_choice = rank_errors(task, calibration, _spending_of(target, calibration))
     listed = of_choice.by_size.listed
     error_model: ErrorModel
     if target.tells_size:
@@ -166,8 +210,12 @@ def _predict(task: Task, calibration: RankCalibration) -> Prediction:
     return Prediction(of_choice.rmse, of_choice.rmse_here, of_choice.bias_bound, error_model)
 
 
-def _spending(target: Ranks, ps: tuple[Fraction, ...]) -> Spending:
-    return spending(ps, target.relation, target.tells_size, target.draws)
+def _spending(target: Ranks, ps: tuple[Fraction, ...], together: bool = False) -> Spending:
+    return spending(ps, target.relation, target.tells_size, target.draws, together)
+
+
+def _spending_of(target: Ranks, calibration: RankCalibration) -> Spending:
+    return _spending(target, calibration.ps, calibration.parts is not None)
 
 
 def _by_size(task: Task, calibration: RankCalibration, spent: Spending) -> BySize:
@@ -187,7 +235,16 @@ def _by_size(task: Task, calibration: RankCalibration, spent: Spending) -> BySiz
         extreme=isinstance(target, Extremes),
         listed=isinstance(target, Quantiles) and target.listed,
         smooth_cost=target.smooth_cost,
+        log_tuples=None if calibration.parts is None else _log_tuples(target, calibration) + 0.5,
     )
+
+
+def _log_tuples(target: Ranks, calibration: RankCalibration) -> float:
+    """ln N: how many tuples there are at most, each as many times as its points count."""
+    assert calibration.parts is not None
+    most = 1 if target.times is None else int(target.times.max())
+    outputs, everything = len(calibration.ps), target.total_times * calibration.parts
+    return sum(log(everything + j * most) for j in range(outputs)) - lgamma(outputs + 1)
 
 
 def few_who_count(rmse: float, here: float, squares: float, people: int) -> tuple[float, float]:
@@ -223,7 +280,7 @@ def _chernoff_ends(task: Task, calibration: RankCalibration, by_size: BySize, al
         people = (rates * weight + log(1 / alpha)) / (rates * lightest - np.log(means))
         return min(1.0, float(people.min()) / n)
 
-    off = max(by_size.choice_scales) * log(2 * outputs * target.total_times / alpha)
+    off = max(by_size.choice_scales) * (log(2 * outputs / alpha) + by_size.log_points)
     tail = alpha / (4 * outputs)
     above = [most_people(float(1 - p) * total + off, tail) for p in calibration.ps]
     below = [most_people(float(p) * total + off, tail) for p in calibration.ps]
@@ -275,11 +332,22 @@ def chosen(
     without_noise: bool,
     beside: Brackets | None = None,
     times: IntArray | None = None,
+    parts: int | None = None,
 ) -> list[Fraction]:
     """A point for each quantile; one below and one above each, if asked; and the noisy size if released.
 
-    Of weights at the points in millionths; without noise, of people.
+    Of weights at the points in millionths; without noise, of people. `parts`: of each point, if all
+    quantiles are drawn together.
     """
+    if parts is not None:
+        assert spent.rate is not None
+        scale = 4 * MICRO / spent.rate
+        drawn = (
+            noise.ordered(weights, ps, scale, parts)
+            if times is None
+            else noise.ordered(weights, ps, scale, parts, times)
+        )
+        return [*map(Fraction, drawn), *_noisy_size(weights, noise, spent, without_noise)]
     scales = [None if without_noise else MICRO * scale for scale in spent.choices]
     offsets = [(0,) * len(ps)]
     if beside is not None:
@@ -290,19 +358,29 @@ def chosen(
         for each in offsets
         for p, scale, offset in zip(ps, scales, each, strict=True)
     ]
-    if spent.size is not None:
-        size = Fraction(int(weights.sum()))
-        if not without_noise:
-            size = (size + noise.laplace(MICRO * spent.size)) / MICRO
-        released.append(size)
-    return released
+    return [*released, *_noisy_size(weights, noise, spent, without_noise)]
+
+
+def _noisy_size(weights: Any, noise: Noise, spent: Spending, without_noise: bool) -> list[Fraction]:
+    """The weight of all, if it is released."""
+    if spent.size is None:
+        return []
+    size = Fraction(int(weights.sum()))
+    return [size if without_noise else (size + noise.laplace(MICRO * spent.size)) / MICRO]
 
 
 def _answer(summary: Summary, calibration: RankCalibration, target: Ranks, noise: Noise) -> list[Fraction]:
     weights = summary.at_points(integer_weights(calibration.charges))
-    spent = _spending(target, calibration.ps)
-    without_noise = reads_public_only(calibration.charges)
-    return chosen(weights, calibration.ps, noise, spent, without_noise, calibration.brackets, target.times)
+    return chosen(
+        weights,
+        calibration.ps,
+        noise,
+        _spending_of(target, calibration),
+        reads_public_only(calibration.charges),
+        calibration.brackets,
+        target.times,
+        calibration.parts,
+    )
 
 
 def _extreme(

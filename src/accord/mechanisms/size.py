@@ -11,6 +11,8 @@ Laplace noise Z (rank.py says why nobody loses more than their charge). What fol
                   not read, or not kept for certain
     ρ, M          c_min/c_max and W/c_max
 
+Of quantiles that are drawn together ln K is ln N + 1/2 and b is 2/r below (docs/proofs/joint.md).
+
 An interval may be wrong with probability α = α₁ + α₂ + α₃, one for each step. Without noise α₃ is all of it.
 
 1. Size. Of a discrete Laplace law P(Z ≥ z) ≤ exp(−z/s)/(1 + exp(−10⁻⁶/s)). So with probability 1 − α₁
@@ -92,6 +94,13 @@ class BySize(ErrorModel):
     listed: bool = False
     smooth_cost: float = 1.0
     """How many times as far off choices may be on average because points count several times."""
+    log_tuples: float | None = None
+    """ln N + 1/2 of docs/proofs/joint.md where all quantiles are drawn together; None: each by itself."""
+
+    @property
+    def log_points(self) -> float:
+        """ln K: P(off by a or more) ≤ K·exp(−a/b); of a tuple, what stands there in its place."""
+        return log(self.points) if self.log_tuples is None else self.log_tuples
 
     def interval(
         self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
@@ -110,7 +119,7 @@ class BySize(ErrorModel):
         people, surprise = weight / self.heaviest, log(2 * outputs / of_sampling)
         ends = []
         for p, scale in zip(self.ps, self.choice_scales, strict=True):
-            off = scale * log(outputs * self.points / of_choice) / weight if scale else 0.0
+            off = scale * (log(outputs / of_choice) + self.log_points) / weight if scale else 0.0
             below, above = (
                 100 * most_people(float(share) + off, people, self.evenness, surprise) for share in (p, 1 - p)
             )
@@ -138,15 +147,21 @@ class BySize(ErrorModel):
     def rmse(self, weight: float) -> float:
         """About the population, in percentile points, as predicted for people of this weight."""
         squares = self.typical / weight
-        noise = sum(2 * (self.smooth_cost * scale) ** 2 for scale in self.choice_scales) / weight**2
+        noise = self.smooth_cost**2 * self._choice_variance / weight**2
         variance = float(sum(p * (1 - p) for p in self.ps)) * squares + noise
         rmse = sqrt(1e4 * variance / len(self.ps) + 2 * (100 * squares) ** 2)
         return self.at_worst(rmse, weight)
 
+    @property
+    def _choice_variance(self) -> float:
+        """As `Spending` has it."""
+        outputs, each = len(self.ps), (2 * scale**2 for scale in self.choice_scales)
+        return sum(each) * (1 if self.log_tuples is None else (2 * outputs + 1) / 3)
+
     def is_safe(self, weight: float) -> bool:
         """Whether an answer with everyone on one side of it is improbable, whatever the values are."""
         smaller_side = float(min(min(p, 1 - p) for p in self.ps))
-        needed = max(self.choice_scales) * log(self.points / (BEYOND if self.extreme else MISS))
+        needed = max(self.choice_scales) * (self.log_points - log(BEYOND if self.extreme else MISS))
         return weight * smaller_side >= needed * (1 - 1e-9)
 
     def at_worst(self, rmse: float, weight: float) -> float:
@@ -160,7 +175,7 @@ class BySize(ErrorModel):
             return min(100.0, 100 * float(min(self.ps[0], 1 - self.ps[0])) + rmse) if is_safe else 100.0
         if is_safe:
             return rmse
-        ln_k, scales = log(self.points), sum(scale**2 for scale in self.choice_scales)
+        ln_k, scales = self.log_points, sum(scale**2 for scale in self.choice_scales)
         extra = 1e4 * scales / outputs / weight**2 * (ln_k**2 + 2 * ln_k)
         most = 100 * sqrt(float(sum(max(p, 1 - p) ** 2 for p in self.ps)) / outputs)
         return min(most, sqrt(rmse**2 + extra))

@@ -21,6 +21,7 @@ from accord.budget import IntArray
 from accord.mechanisms import named
 from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration
 from accord.mechanisms.prediction import AroundValue, Prediction
+from accord.mechanisms.rank import RankCalibration
 from accord.mechanisms.record import Calibration, Method
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
 from accord.planning.fingerprint import fingerprint
@@ -29,6 +30,7 @@ from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
 from accord.statistics.query import A
+from accord.statistics.target import Quantiles
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,6 +188,8 @@ class Plan(Generic[A]):
     def assumptions(self) -> list[str]:
         """What is taken as public knowledge, in sentences."""
         sentences = [*self.target.assumptions()]
+        if isinstance(self.target, Quantiles):
+            sentences += self.target.about_draws(self.draws_together)
         if isinstance(self.query, Grouped):
             sentences += self.query.part_assumptions(self.chooses_first)
         sentences += [*self.notes, self._about_people()]
@@ -259,6 +263,11 @@ class Plan(Generic[A]):
     def chooses_first(self) -> bool:
         """Whether the largest groups are chosen before they are counted, and no others are."""
         return isinstance(self.calibration, ChoosingCalibration)
+
+    @property
+    def draws_together(self) -> bool:
+        """Whether several quantiles are one draw, at one charge."""
+        return isinstance(self.calibration, RankCalibration) and self.calibration.parts is not None
 
     @property
     def reads_data(self) -> bool:

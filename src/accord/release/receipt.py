@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SCHEMA = 1
 BOX = "box"
 """The permanent name of a noise that several questions share. Each keeps the name of its mechanism."""
+JOINT = "joint"
+"""The permanent name of one draw for several quantiles."""
 MOST_LEVELS, _RANGES = 1_000, 100
 """Documents list so many levels one by one; more are folded into so many ranges of levels."""
 
@@ -270,6 +272,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "query": plan.query.describe(),
         "mechanism": plan.mechanism,
         **({"noise": BOX} if isinstance(plan.calibration, _SHARING) else {}),
+        **({"noise": JOINT} if plan.draws_together else {}),
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
         "spec": {

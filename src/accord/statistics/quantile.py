@@ -85,9 +85,8 @@ class QuantileTarget(RankTarget, Quantiles):
     def in_values(self) -> bool:
         return self.query.in_values
 
-    @property
-    def _spending(self) -> Spending:
-        return spending(self.ps, self.relation, self.tells_size, self.draws)
+    def _spending(self, together: bool = False) -> Spending:
+        return spending(self.ps, self.relation, self.tells_size, self.draws, together)
 
     @property
     def variance(self) -> float:
@@ -95,7 +94,7 @@ class QuantileTarget(RankTarget, Quantiles):
 
     @property
     def noise_variance(self) -> float:
-        return self.smooth_cost**2 * self._spending.variance
+        return self.smooth_cost**2 * self._spending().variance
 
     @property
     def max_variance(self) -> float:
@@ -121,16 +120,18 @@ class QuantileTarget(RankTarget, Quantiles):
         ]
         return ends if self.listed else ends[0]
 
-    def assumptions(self) -> list[str]:
-        is_whole = all(scale == 2 * self.draws * self.outputs for scale in self._spending.choices)
+    def about_draws(self, together: bool) -> list[str]:
+        whole = 2 if together else 2 * self.draws * self.outputs
+        is_whole = all(scale == whole for scale in self._spending(together).choices)
         size = self.about_size(is_free=self.relation.people_are_public and is_whole)
         split = f"each of the {self.outputs} quantiles has its part of everyone's charge"
+        if together:
+            split = f"the {self.outputs} quantiles are drawn together, in one draw at everyone's whole charge"
         values = (
             "for an interval in values two more points are drawn for each quantile, one on either side; "
             "each of the three has a third of its charge"
         )
         return [
-            *super().assumptions(),
             *size,
             *([split] if self.outputs > 1 else []),
             *([values] if self.in_values else []),
@@ -156,7 +157,7 @@ def quantile(
     interval: str | None = None,
     rounded: bool | Iterable[float] | None = None,
 ) -> Query:
-    """The value that a fraction p of the people lie below; several p share the budget and never cross.
+    """The value that a fraction p of the people lie below; several p are charged once and never cross.
 
     Args:
         column: a column of numbers, dates or timestamps.

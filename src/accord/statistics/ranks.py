@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, TypeVar
 
 from accord.budget import IntArray
@@ -38,13 +39,24 @@ class Spending:
     """On what a charge of 1 is spent, with weights that are charges."""
 
     choices: tuple[Fraction, ...]
-    """Of each quantile the scale of its choices: P(r) ∝ exp(score(r)/scale)."""
+    """Of each quantile the scale of its choices: P(r) ∝ exp(score(r)/scale).
+
+    Drawn together, each is 2/r: P(off by a or more) falls as exp(−r·a/2).
+    """
     size: Fraction | None
     """The scale of the noise on the weight of all; None: it is public, or not released."""
+    rate: Fraction | None = None
+    """r, where all are drawn together; None: each by itself."""
 
     @property
     def variance(self) -> float:
-        """Of one choice for each quantile, which falls off as exp(−|rank|·W/scale), at the weight W = 1."""
+        """Of one choice for each quantile, which falls off as exp(−|rank|·W/scale), at the weight W = 1.
+
+        Of a tuple that is drawn together, 8·J·(2J + 1)/3r² (docs/proofs/joint.md).
+        """
+        if self.rate is not None:
+            outputs = len(self.choices)
+            return float(Fraction(8 * outputs * (2 * outputs + 1), 3) / self.rate**2)
         return float(sum(2 * scale**2 for scale in self.choices))
 
     def times(self, factor: int) -> Spending:
@@ -53,10 +65,12 @@ class Spending:
         return Spending(tuple(factor * scale for scale in self.choices), size)
 
 
-def spending(ps: Sequence[Fraction], relation: Relation, tells_size: bool, draws: int = 1) -> Spending:
+def spending(
+    ps: Sequence[Fraction], relation: Relation, tells_size: bool, draws: int = 1, together: bool = False
+) -> Spending:
     """How a charge is spent on quantiles, each drawn so many times, and on the size of whom they are about.
 
-    The proof is in mechanisms/rank.py.
+    `together`: all quantiles are one draw. The proofs are in mechanisms/rank.py and docs/proofs/joint.md.
 
     >>> from accord.relation import ADD_REMOVE, REPLACE
     >>> spending([Fraction(1, 2)], ADD_REMOVE, True)
@@ -64,6 +78,8 @@ def spending(ps: Sequence[Fraction], relation: Relation, tells_size: bool, draws
     >>> spending([Fraction(1, 2)], REPLACE, True)
     Spending(choices=(Fraction(2, 1),), size=Fraction(2, 1))
     """
+    if together:
+        return _spending_together(ps, relation, tells_size)
     outputs = draws * len(ps)
     if not relation.people_are_public:
         part = 1 - SIZE_PART if tells_size else Fraction(1)
@@ -75,6 +91,21 @@ def spending(ps: Sequence[Fraction], relation: Relation, tells_size: bool, draws
     mean = sum(changes, Fraction(0)) / len(ps)
     rate = min(Fraction(1), (1 - SIZE_PART) / mean)
     return Spending((2 * outputs / rate,) * len(ps), 1 / (1 - rate * mean))
+
+
+def _spending_together(ps: Sequence[Fraction], relation: Relation, tells_size: bool) -> Spending:
+    """Of one tuple: who comes or goes loses r·(1 − δ) of their charge, δ the smallest share between two p."""
+    most = 1 - min(q - p for p, q in pairwise((Fraction(0), *ps, Fraction(1))))
+    size = None
+    if not relation.people_are_public:
+        rate = (1 - SIZE_PART if tells_size else 1) / relation.rank_change(most)
+        size = 1 / SIZE_PART if tells_size else None
+    elif tells_size:
+        rate = min(Fraction(1), (1 - SIZE_PART) / most)
+        size = 1 / (1 - rate * most)
+    else:
+        rate = Fraction(1)
+    return Spending((2 / rate,) * len(ps), size, rate)
 
 
 _RankQuery = TypeVar("_RankQuery", bound="RankQuery")

@@ -456,6 +456,10 @@ class Quantiles(Ranks):
         """Whether the answer is a list, be it of one."""
 
     @abstractmethod
+    def about_draws(self, together: bool) -> list[str]:
+        """How the charge is spent, in sentences; `together`: all quantiles are drawn at once."""
+
+    @abstractmethod
     def interval_in_values(self, between: Sequence[tuple[Fraction | None, Fraction | None]]) -> Any:
         """From the points that each quantile lies between; None: the end of the bounds."""
 

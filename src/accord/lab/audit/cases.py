@@ -66,6 +66,8 @@ class Statistic:
     """Whether it needs to know whose rows are whose."""
     is_several: bool = False
     """Whether one person may be in several groups or cells."""
+    is_generous: bool = False
+    """Whether it is asked of people of large levels: of others, quantiles would not be drawn together."""
 
     @property
     def base(self) -> str:
@@ -128,6 +130,10 @@ _RARE_QUESTIONS: dict[str, Callable[..., Query]] = {
         "x", "z", bounds={"x": s.bounds, "z": s.bounds}, **{"missing": "none", **of}
     ),
     "sum below zero": lambda s, **of: accord.sum("x", (s.bounds[0], s.bounds[0] / 2), step=s.step / 2, **of),
+    "quantiles together": lambda s, **of: accord.quantile("x", [0.4, 0.6], s.bounds, step=s.step, **of),
+    "quantiles together of rounded values": lambda s, **of: accord.quantile(
+        "x", [0.4, 0.6], s.bounds, step=s.step, rounded=[2 * s.step], **{"missing": "none", **of}
+    ),
     "median in values": lambda s, **of: accord.median("x", s.bounds, step=s.step, interval="values", **of),
     "median of rounded values": lambda s, **of: accord.median(
         "x", s.bounds, step=s.step, rounded=[2 * s.step], **of
@@ -169,7 +175,9 @@ def _statistics() -> Iterator[Statistic]:
         for part, of in PARTS.items():
             if name.startswith("regression on ") and part:
                 continue
-            yield Statistic(f"{name} {part}".strip(), partial(ask, **of), part, name == "rows")
+            generous = name.startswith("quantiles together")
+            whole = f"{name} {part}".strip()
+            yield Statistic(whole, partial(ask, **of), part, name == "rows", is_generous=generous)
     for name, ask in _IN_CELLS.items():
         yield Statistic(f"{name} by two columns", ask, "by two columns")
     for name, ask in _IN_THE_REST.items():
@@ -205,6 +213,7 @@ class Population:
 _SHARE = "0.3700009"
 _THREE = (Population(("0.1234569", "0.7", "2.5")), Population(("0.3000017", "1.1", "inf"), _SHARE))
 _TWO = (Population(("0.1234569", "2.5")), Population(("0.3000017", "inf"), _SHARE))
+_TOGETHER = (Population(("100.1234569", "150.7")), Population(("270.3000017", "300.1"), _SHARE))
 _GENEROUS = Population(("700", "90000"))
 """So that a regression's slopes are worth it."""
 
@@ -247,6 +256,8 @@ def populations(statistic: Statistic) -> tuple[Population, ...]:
     """Whose levels tiny tables have."""
     if statistic.base == "regression":
         return (_TWO[0], _GENEROUS) if statistic.part else (*_TWO, _GENEROUS)
+    if statistic.is_generous:
+        return _TOGETHER[: 1 if statistic.part else 2]
     return _TWO if len(possible_people(statistic)) > 4 else _THREE
 
 

@@ -16,7 +16,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 from math import comb, exp, inf, log, prod
 from typing import Any
 
@@ -25,10 +25,11 @@ import numpy as np
 from accord.lab.audit.findings import Look
 from accord.lab.audit.noise_decisions import NEGLIGIBLE, RecordedSource, law_of
 from accord.lab.audit.noise_source import NoiseCopy, noise_on, or_failure
+from accord.lab.audit.release_laws import Ordered
 from accord.noise import MILLION
 from accord.statistics import box
 
-_DRAWS, _CHOICES, _BOXES = 3_000, 1_500, 600
+_DRAWS, _CHOICES, _BOXES, _TUPLES = 3_000, 1_500, 600, 600
 EVENTS = 10_000
 """More than there are events on random sequences in one audit."""
 _SURPRISE = log(2 * EVENTS / 1e-9)
@@ -68,6 +69,8 @@ def _looks(rng: random.Random, noise: NoiseCopy) -> Iterator[tuple[str, Callable
         yield "box", partial(_sampled_box, noise, spans, scale)
     for choice in _choices(rng):
         yield "choice", partial(_sampled_choices, noise, *choice)
+    for law in _ordered_laws(rng):
+        yield "ordered points", partial(_sampled_ordered, noise, law)
     yield "keeping people", partial(_sampled_keeping, noise, rng)
     yield "random words", partial(_sampled_words, noise)
 
@@ -323,6 +326,30 @@ def _choices(rng: random.Random) -> list[tuple[Any, ...]]:
         (np.array([k * huge + rng.randrange(huge) for k in (-1, 0, 1, 1, 2)], dtype=object), huge),
         (np.array([-(2**62) - rng.randrange(2**60), 2**62, 2**62 + rng.randrange(2**61)]), 2**61),
     ]
+
+
+def _ordered_laws(rng: random.Random) -> list[Ordered]:
+    """One heavy point that is aimed at from inside, several, none with any weight; points that count more."""
+    heavy = rng.randrange(20, 40)
+    ps = (Fraction(2, 5), Fraction(1, 2), Fraction(7, 10))
+    return [
+        Ordered(np.array([0, heavy, 0]), ps, Fraction(4), 3 * heavy),
+        Ordered(np.array([rng.randrange(9) for _ in range(5)]), ps[:2], Fraction(rng.randrange(2, 9), 2), 12),
+        Ordered(np.array([0, 0, 0, 0]), ps[1:], Fraction(4), 2),
+        Ordered(np.array([5, 2, heavy]), ps[::2], Fraction(4), 40, np.array([rng.randrange(1, 9), 1, 3])),
+    ]
+
+
+def _sampled_ordered(noise: NoiseCopy, law: Ordered) -> Look:
+    """How often each tuple of points is drawn; what is no tuple in order, is none at all."""
+    draw, drawn = noise.ordered, []
+    for _ in range(_TUPLES):
+        drawn.append(tuple(draw(law.weights, law.ps, law.scale, law.parts, law.times)))
+    tuples = list(combinations_with_replacement(range(len(law.weights)), len(law.ps)))
+    counts = [drawn.count(each) for each in tuples]
+    wrong = sum(counts) != _TUPLES or _any_surprising(counts, np.exp(law.logs).tolist())
+    name = f"{len(law.ps)} ordered of {len(law.weights)} points, drawn"
+    return _sampled_look(name, wrong, _TUPLES)
 
 
 def _sampled_choices(noise: NoiseCopy, scores: Any, scale: int, *times: Any) -> Look:

@@ -162,6 +162,7 @@ def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
         ([0, 0, -3], 2, [5, 1, 9]),
         ([rng.randrange(-500, 0) for _ in range(rng.randrange(1, 9))], rng.randrange(1, 200)),
     ]
+    ordered: list[Any] = [([3, 0, 4], [1, 5, 2]), ([rng.randrange(9) for _ in range(rng.randrange(2, 9))],)]
     boxes = [(1, 1000), tuple(rng.randrange(1, 10**9) for _ in range(rng.randrange(1, 5)))]
     chances = [[2**62] * 3, [rng.randrange(2**63 + 1) for _ in range(rng.randrange(1, 9))]]
     counts = [3, rng.randrange(1, 9)]
@@ -169,6 +170,7 @@ def _kinds(rng: random.Random) -> dict[str, list[Draw]]:
         "Laplace": [partial(_laplace, scale) for scale in scales],
         "box": [partial(_box, spans) for spans in boxes],
         "choice": [partial(_choice, *choice) for choice in choices],
+        "ordered points": [partial(_ordered, weights, *times) for weights, *times in ordered],
         "keeping people": [partial(_kept, c) for c in chances],
         "random words": [partial(_words, count) for count in counts],
     }
@@ -187,6 +189,12 @@ def _choice(scores: list[int], scale: int, *times_and_noise: Any) -> Any:
     return noise.choose(np.array(scores), scale, *map(np.array, times))
 
 
+def _ordered(weights: list[int], *times_and_noise: Any) -> Any:
+    *times, noise = times_and_noise
+    ps = Fraction(1, 4), Fraction(2, 3)
+    return tuple(noise.ordered(np.array(weights), ps, Fraction(7, 2), 5, *map(np.array, times)))
+
+
 def _kept(chances: list[int], noise: Any) -> Any:
     return noise.keep(np.array(chances, dtype=np.uint64)).tolist()
 
@@ -200,7 +208,7 @@ def _words(count: int, noise: Any) -> Any:
 
 def problem_with_secrets() -> str:
     """Of what the noise calls `secrets`; none, if it is Python's own and that is as Python made it."""
-    for name in ("laplace", "box", "choose", "keep", "words"):
+    for name in ("laplace", "box", "choose", "ordered", "keep", "words"):
         function = getattr(getattr(secure(), name), "__func__", None)
         if getattr(function, "__globals__", {}).get("secrets", secrets) is not secrets:
             return "what it calls secrets is another module"

@@ -46,6 +46,8 @@ _LEVELS = {
     "with public people and some who opted out": ("0.1234569", "0.7", "2.5", "inf", "0"),
     "of many rows": ("0.1234569", "0.3", "0.7", "1.1", "2.5"),
 }
+_LARGE_LEVELS = {"of large levels": ("12.34569", "70", "250", "inf", "0")}
+"""For quantiles that are drawn together."""
 _UNEXPECTED = "9.75"
 """A level that the roster does not have: such people are not read."""
 _ODD_VALUES = (
@@ -66,7 +68,7 @@ def examine(
     statistic: Statistic, neighbors: str, mechanisms: Sequence[str], rng: np.random.Generator
 ) -> Iterator[WorstLoss]:
     """Of every plan and level, the largest loss that was seen."""
-    for name, levels in _LEVELS.items():
+    for name, levels in (_LARGE_LEVELS if statistic.is_generous else _LEVELS).items():
         user = statistic.needs_user or name == "of many rows"
         yield from _Tables(statistic, neighbors, levels, user, rng).examine(mechanisms)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accord import ordered
 from accord.noise import MILLION
 
 _CONTINUOUS = 2**20
@@ -54,8 +55,32 @@ class Seeded:
         weights = np.cumsum(np.exp(gaps / scale) * (1 if times is None else times))
         return int(np.searchsorted(weights, self.rng.random() * weights[-1], side="right"))
 
+    def ordered(
+        self, weights: Any, ps: Sequence[Fraction], scale: Fraction, parts: int, times: Any = None
+    ) -> Sequence[int]:
+        """By the exact draw itself, which floats propose."""
+        law = ordered.OrderedLaw(weights, tuple(ps), scale, parts, times)
+        return ordered.draw(law, _Integers(self.rng))
+
     def words(self, count: int) -> Any:
         return self.rng.integers(0, 2**63, count, dtype=np.uint64)
 
     def keep(self, chances: Any) -> Any:
         return self.words(chances.size) < chances
+
+
+class _Integers:
+    """Uniform integers of any size, in the place of `secrets`."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def randbits(self, k: int) -> int:
+        return int.from_bytes(self.rng.bytes((k + 7) // 8), "little") >> (-k % 8)
+
+    def randbelow(self, exclusive_upper_bound: int) -> int:
+        if exclusive_upper_bound < _LARGEST:
+            return int(self.rng.integers(exclusive_upper_bound))
+        while (drawn := self.randbits(exclusive_upper_bound.bit_length())) >= exclusive_upper_bound:
+            pass
+        return drawn
