@@ -250,6 +250,27 @@ def populations(statistic: Statistic) -> tuple[Population, ...]:
     return _TWO if len(possible_people(statistic)) > 4 else _THREE
 
 
+def comes_and_goes(neighbors: str) -> bool:
+    """Whether neighbors are tables with and without somebody."""
+    return not relation.named(neighbors).people_are_public
+
+
+def said_of(spec: Spec, neighbors: str) -> Spec | None:
+    """What is said of people who are not counted: the roster, or who is expected; None: they are counted."""
+    if not comes_and_goes(neighbors):
+        return None
+    return spec if relation.named(neighbors).levels_are_public else spec.as_expected()
+
+
+def opening(said: Spec | None) -> dict[str, Any]:
+    """How a table is opened of whose people that is said."""
+    if said is None:
+        return {}
+    if said.is_expected:
+        return {"levels": "private", "expected": said}
+    return {"neighbors": relation.ADD_REMOVE.name, "roster": said}
+
+
 def open_table(
     people: Sequence[Person | None], levels: Sequence[float], user: bool, roster: Spec | None = None
 ) -> accord.Table:
@@ -268,15 +289,14 @@ def open_tables(
         engine, levels = whole.reader.engine, whole.reader.levels
         condition = f"{engine.dialect.column('which')} = {k}"
         return accord.Table(
-            engine, levels, whole.user, whole.neighbors, whole.level_column, roster, condition
+            engine, levels, whole.user, whole.neighbors, whole.level_column, whole.reader.roster, condition
         )
 
     return table_number
 
 
 def _open(columns: dict[str, Any], user: bool, roster: Spec | None) -> accord.Table:
-    neighbors = "replace" if roster is None else "add-remove"
-    return accord.table(columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster)
+    return accord.table(columns, epsilon="e", user="id" if user else None, **opening(roster))
 
 
 def _columns(tables: Iterable[Sequence[Person | None]], levels: Sequence[float]) -> dict[str, Any]:
