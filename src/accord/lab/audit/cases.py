@@ -243,11 +243,12 @@ def possible_people(statistic: Statistic) -> list[Person]:
     return [(row,) * times for row in rows for times in ((1, 2, 3) if statistic.needs_user else (1,))]
 
 
-def populations(statistic: Statistic) -> tuple[Population, ...]:
-    """Whose levels tiny tables have."""
+def populations(statistic: Statistic, neighbors: str = relation.REPLACE.name) -> tuple[Population, ...]:
+    """Whose levels tiny tables have. Of private ones, of which people have any, there are fewer."""
     if statistic.base == "regression":
         return (_TWO[0], _GENEROUS) if statistic.part else (*_TWO, _GENEROUS)
-    return _TWO if len(possible_people(statistic)) > 4 else _THREE
+    is_large = len(possible_people(statistic)) > 4 or not relation.named(neighbors).levels_are_public
+    return _TWO if is_large else _THREE
 
 
 def comes_and_goes(neighbors: str) -> bool:

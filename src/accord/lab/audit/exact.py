@@ -94,7 +94,8 @@ class TinyReader:
     """
 
     def __init__(self, statistic: Statistic, neighbors: str) -> None:
-        self.statistic, self.neighbors, self.populations = statistic, neighbors, populations(statistic)
+        self.statistic, self.neighbors = statistic, neighbors
+        self.populations = populations(statistic, neighbors)
         self.possible = possible_people(statistic)
         levels = [(k + 1) / 1000 for k in range(len(self.possible))]
         roster = said_of(Spec.of(levels), neighbors)
