@@ -32,9 +32,12 @@ from accord.mechanisms.record import Calibration
 from accord.people import aggregation, keeping
 from accord.people.levels import Levels
 from accord.people.public_groups import PublicGroups
+from accord.people.reader import TableReader
+from accord.people.summary import Summary
 from accord.people.table import Table
 from accord.planning import Plan
 from accord.release import answer as answering
+from accord.spec import Spec
 from accord.statistics import Grid, groups, ranks
 from accord.statistics.histogram import CellsTarget
 from accord.statistics.mean import MembersMean
@@ -556,6 +559,41 @@ def random_words_drawn_ahead(monkeypatch):
             return np.array([ahead.pop() for _ in range(count)], dtype=np.uint64)
     """
     instead(monkeypatch, "words", text, ahead=[])
+
+
+@bug
+def private_levels_counted_from_the_table(monkeypatch):
+    good = TableReader.spec
+
+    def bad(self):
+        if self.roster is None or not self.roster.is_expected:
+            return good(self)
+        columns = self.engine.fetch(shapes.levels(self.people(), self.level_reader.expression))
+        return Spec(self.level_reader.decode(columns["level"], columns["people"]), columns["people"])
+
+    monkeypatch.setattr(TableReader, "spec", bad)
+
+
+@bug
+def a_clip_that_follows_from_who_is_there(monkeypatch):
+    good = Summary.weighted
+
+    def bad(self, weights):
+        there = weights[self.level]
+        return good(self, np.minimum(weights, int(there.mean())) if there.size else weights)
+
+    monkeypatch.setattr(Summary, "weighted", bad)
+
+
+@bug
+def a_total_over_the_number_who_are_there(monkeypatch):
+    good = additive.noisy_sums
+
+    def bad(summary, weights, total, target, noise):
+        there = max(1, int(np.unique(summary.level).size))
+        return [s * weights.size // there for s in good(summary, weights, total, target, noise)]
+
+    monkeypatch.setattr(additive, "noisy_sums", bad)
 
 
 @bug

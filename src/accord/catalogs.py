@@ -29,6 +29,7 @@ from accord.engines import CSV
 from accord.errors import AccordError, SourceError, SpecError, did_you_mean
 from accord.people.description import Description
 from accord.people.opening import table
+from accord.people.reader import PRIVATE_LEVELS_IN_LEDGER
 from accord.people.table import Table
 from accord.spec import Spec
 from accord.statistics.declared import Declared
@@ -58,6 +59,7 @@ FILE = "accord.toml"
 _HOW = "A first one is written by 'accord init SOURCE'."
 IS_NAME = re.compile(r"[A-Za-z0-9_-]+")
 """What a table may be called: names are told from files by it."""
+_NUMBERS_OF_PEOPLE = ("roster", "expected")
 _KINDS = ("number", "text", "boolean", "date", "timestamp")
 _CSV = table_of(
     f"how CSV files are read: {', '.join(field.name for field in fields(CSV))}",
@@ -100,10 +102,12 @@ TABLE = (
     Field("user", TEXT, "The column that says who a row is of, if people may have several"),
     Field(
         "neighbors",
-        one_of(*(r.name for r in relation.ALL)),
+        one_of(*(r.name for r in relation.ALL if r.levels_are_public)),
         "What is private: a value, or who is in the table",
     ),
     Field("roster", NUMBERS_BY_NAME, "With add-remove: how many people of each tier or level there could be"),
+    Field("levels", one_of("public", "private"), "Whether everyone may know who chose which level"),
+    Field("expected", NUMBERS_BY_NAME, "With private levels: for how many people of each to plan"),
     Field("csv", _CSV, "How CSV files are read where they are not plain"),
     Field("consent", table_of("a consent register", json_schema("consent", CONSENT)), "A register of levels"),
     Field("ledger", TEXT, "Where budgets are kept, if not where those of the other tables are"),
@@ -174,6 +178,8 @@ class Catalog:
         for name, section in self._sections.items():
             if self.ledger_of(name) is not None and "user" not in section.values:
                 section.refuse(None, 'a ledger knows people by their ids. Add user = "…", the column of ids.')
+            if self.ledger_of(name) is not None and section.values.get("levels") == "private":
+                section.refuse("levels", PRIVATE_LEVELS_IN_LEDGER)
             under = relation.named(section.values.get("neighbors", relation.REPLACE.name))
             if self.ledger_of(name) is not None and not under.people_are_public:
                 section.refuse(
@@ -242,10 +248,9 @@ class Catalog:
 
     def _options(self, described: Mapping[str, Any]) -> dict[str, Any]:
         """How a table is opened."""
-        names = ("epsilon", "tiers", "default", "user", "neighbors", "csv")
+        names = ("epsilon", "tiers", "default", "user", "neighbors", "levels", "csv")
         options = {name: described[name] for name in names if name in described}
-        if "roster" in described:
-            options["roster"] = _roster(described)
+        options |= {name: _people_of(described, name) for name in _NUMBERS_OF_PEOPLE if name in described}
         if consent := described.get("consent"):
             options["consent"] = self._place(consent["source"])
             renamed = {
@@ -297,9 +302,10 @@ def _read_table(section: Section) -> dict[str, Declared]:
     tiers = described.get("tiers")
     if tiers is not None and isinstance(default := described.get("default"), str) and default not in tiers:
         section.refuse("default", f"there is no tier {default!r}: {did_you_mean(default, tiers)}")
-    if "roster" in described:
-        with section.at("roster"):
-            _roster(described)
+    for name in _NUMBERS_OF_PEOPLE:
+        if name in described:
+            with section.at(name):
+                _people_of(described, name)
     columns = described.get("columns", {})
     for name in columns:
         if not isinstance(columns[name], dict):
@@ -375,9 +381,9 @@ def _are_of(kind: str, keys: tuple[Any, ...]) -> bool:
     return all(isinstance(key, wanted) and (kind == "boolean") == isinstance(key, bool) for key in keys)
 
 
-def _roster(described: Mapping[str, Any]) -> Spec:
-    """Who could be in a table, by tier or level."""
-    counts, tiers = described["roster"], described.get("tiers")
+def _people_of(described: Mapping[str, Any], name: str) -> Spec:
+    """How many could be in a table, or are expected, by tier or level."""
+    counts, tiers = described[name], described.get("tiers")
     if tiers is not None:
         return Spec.from_groups(counts, tiers)
     try:
@@ -385,7 +391,7 @@ def _roster(described: Mapping[str, Any]) -> Spec:
     except ValueError as fault:
         if isinstance(fault, SpecError):
             raise
-    raise SpecError('without tiers, a roster is by level, such as { "0.1" = 500, "1" = 300 }.')
+    raise SpecError(f'without tiers, {name} is by level, such as {{ "0.1" = 500, "1" = 300 }}.')
 
 
 def _refuse_column(section: Section, opened: Table, column: str, declared: Declared) -> None:

@@ -4,6 +4,18 @@
                  [C], [Z], and [J] for PE.
     add-remove   one person comes or goes; who could be in the table is a public roster, who is, is private.
                  [J]
+    private-levels
+                 one person comes or goes, and with them the level that they chose: a record is (x_i, ε_i),
+                 and it changes no probability by more than e^{ε_i}, whether it comes or goes. Which levels
+                 there are is public; who chose which is not, nor how many.
+
+Private levels  What is charged is a function of the level, the same for every table: it follows from numbers
+           of people that are assumed (`expected=`) and never from those who are there. So a record that comes
+           or goes changes nothing but what it adds itself, and every proof for add-remove holds as it is,
+           with c(ε_i) for c_i. If τ, a size or a denominator came from the table, one record could change
+           what all others add. It is not promised that two *levels* of one person look alike, and cannot be:
+           what holds for every level that a record may take holds at twice the smallest ([Z] Definition 3).
+           So whoever changes their level leaves and comes, at c(old) + c(new).
 
 An answer that proves add-remove at ε proves replace at 2ε, because a change is leaving and coming; the
 converse is not true. Losses under different relations are never added up.
@@ -12,12 +24,15 @@ converse is not true. Losses under different relations are never added up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 
 from accord.theory import FloatArray
+
+MOST_PEOPLE = 2**53
+"""No table has more."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +56,12 @@ class Relation:
     """The name of the relation that an answer about each of several private groups must prove."""
     group_moves: int
     """In how many of these groups one person may change something at once."""
+    about_spec: str
+    """What numbers of people by level are, in a sentence: counted, on a roster, or assumed."""
+    about_errors: str = ""
+    """For whom errors are predicted, where it is private who is there."""
+    levels_are_public: bool = True
+    """Whether everyone may know who chose which level. If not, how many have which is assumed."""
 
     def __str__(self) -> str:
         return self.name
@@ -48,10 +69,15 @@ class Relation:
     @property
     def about_people(self) -> str:
         """Whether everyone may know who is in the table, in words."""
-        return f"who is in the table is {'public' if self.people_are_public else 'private'}"
+        whose = "" if self.levels_are_public else ", and who chose which level,"
+        return f"who is in the table{whose} is {'public' if self.people_are_public else 'private'}"
 
     def __reduce__(self) -> tuple[Callable[[str], Relation], tuple[str]]:
         return named, (self.name,)  # there is one of each
+
+    def most_people(self, total: int) -> int:
+        """How many may be there at most, of a Spec of so many: assumed numbers are no bound."""
+        return total if self.levels_are_public else MOST_PEOPLE
 
     def ends(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
         """Of what one person may add to a sum of values in low … high: with 0, where they may be absent."""
@@ -83,6 +109,7 @@ REPLACE = Relation(
     keep_probability=_keep_by_value,
     group_answer="add-remove",
     group_moves=2,  # out of one group and into another
+    about_spec="levels and the number of people are public",
 )
 ADD_REMOVE = Relation(
     "add-remove",
@@ -94,8 +121,20 @@ ADD_REMOVE = Relation(
     keep_probability=_keep_by_presence,
     group_answer="add-remove",
     group_moves=1,
+    about_spec="who is in the table is private; who could be, and their levels, is the public roster",
+    about_errors="errors are predicted as if everyone on it were there",
 )
-ALL = (REPLACE, ADD_REMOVE)
+PRIVATE_LEVELS = replace(
+    ADD_REMOVE,
+    name="private-levels",
+    meaning="one person comes or goes, and with them the level that they chose",
+    group_answer="private-levels",
+    about_spec="who is in the table is private, and so is who chose which level; how many have which is "
+    "assumed, not counted, and whoever has none of these levels is not read",
+    about_errors="errors are expected ones, for as many people of each level as assumed",
+    levels_are_public=False,
+)
+ALL = (REPLACE, ADD_REMOVE, PRIVATE_LEVELS)
 
 
 def named(name: str) -> Relation:
@@ -111,16 +150,18 @@ def offered(meaning: Callable[[Relation], str] = lambda relation: relation.meani
     """What there is, for whoever asks for another one.
 
     >>> offered()
-    "'replace' (one person's value changes) and 'add-remove' (one person comes or goes)"
+    "'replace' (one person's value changes), 'add-remove' (one person comes or goes) and 'private-levels' \
+(one person comes or goes, and with them the level that they chose)"
     """
     *others, last = (f"{relation.name!r} ({meaning(relation)})" for relation in ALL)
     return f"{', '.join(others)} and {last}"
 
 
 def private_names() -> str:
-    """Those under which it is private who is in the table, for refusals.
+    """Those under which it is private who is in the table, and a roster says who could be, for refusals.
 
     >>> private_names()
     "'add-remove'"
     """
-    return " or ".join(repr(relation.name) for relation in ALL if not relation.people_are_public)
+    rostered = (each for each in ALL if not each.people_are_public and each.levels_are_public)
+    return " or ".join(repr(relation.name) for relation in rostered)

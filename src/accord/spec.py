@@ -68,12 +68,18 @@ class Spec:
     """
 
     def __init__(
-        self, micro: IntArray, people: IntArray, tiers: Mapping[str, int] | None = None, is_rest: bool = False
+        self,
+        micro: IntArray,
+        people: IntArray,
+        tiers: Mapping[str, int] | None = None,
+        is_rest: bool = False,
+        is_expected: bool = False,
     ) -> None:
         """From levels in millionths, in any order, with the number of people of each.
 
-        `Spec.of` and `Spec.from_groups` are easier.
-        `is_rest`: these are not levels but what remains of them in a ledger. It matters for words only.
+        `Spec.of` and `Spec.from_groups` are easier. For words only:
+        `is_rest`: these are not levels but what remains of them in a ledger.
+        `is_expected`: these people were not counted but assumed, because levels are private.
         """
         levels = distinct(micro)
         counts = np.zeros(levels.size, dtype=np.int64)
@@ -84,7 +90,7 @@ class Spec:
         self.opted_out: int = int(counts[levels == 0].sum())
         self.total: int = int(self.people.sum())
         self.tiers: dict[str, int] = dict(tiers or {})
-        self.is_rest = is_rest
+        self.is_rest, self.is_expected = is_rest, is_expected
         self.micro.flags.writeable = self.people.flags.writeable = False
 
     @classmethod
@@ -114,10 +120,15 @@ class Spec:
                 raise SpecError(f"tier {name!r} is not declared: {did_you_mean(name, levels)}")
         return cls(np.array([levels[name] for name in names], dtype=np.int64), people, levels)
 
-    def __reduce__(self) -> tuple[type[Spec], tuple[IntArray, IntArray, dict[str, int], bool]]:
+    def __reduce__(self) -> tuple[type[Spec], tuple[IntArray, IntArray, dict[str, int], bool, bool]]:
         """Pickled as what it was made from, and made anew: arrays that come from a pickle can be changed."""
         levels, people = np.append(self.micro, 0), np.append(self.people, self.opted_out)
-        return Spec, (levels, people, self.tiers, self.is_rest)
+        return Spec, (levels, people, self.tiers, self.is_rest, self.is_expected)
+
+    def as_expected(self, tiers: Mapping[str, int] | None = None) -> Spec:
+        """The same numbers as an assumption; `tiers`: names of its levels, if it has none of its own."""
+        levels, people = np.append(self.micro, 0), np.append(self.people, self.opted_out)
+        return Spec(levels, people, self.tiers or tiers, is_expected=True)
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
@@ -159,4 +170,5 @@ class Spec:
         levels = ", ".join(f"{level_text(micro)}: {people}" for micro, people in first)
         more = f", … {self.micro.size - 8} more levels" if self.micro.size > 8 else ""
         out = f", opted out: {self.opted_out}" if self.opted_out else ""
-        return f"<Spec of {self.total} people. {{{levels}{more}}}{out}>"
+        whom = "expected people" if self.is_expected else "people"
+        return f"<Spec of {self.total} {whom}. {{{levels}{more}}}{out}>"

@@ -186,6 +186,17 @@ def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     assert names["answer"].charges == {0.01: 0.01, 0.05: 0.05, float("inf"): 0.05}
 
 
+def test_the_example_of_the_page_of_private_levels_runs():
+    (example,) = blocks("python", (ROOT / "docs" / "private-levels.md").read_text(encoding="utf-8"))
+    names = {}
+    exec(example, names)
+    assert repr(names["people"].spec()) in example
+    assert names["mean"].value == pytest.approx(14.5, abs=2)
+    assert [row["value"] for row in names["count"].value] == [
+        pytest.approx(n, abs=600) for n in (3_000, 6_000)
+    ]
+
+
 def test_the_example_of_the_page_of_sql_runs(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     (example,) = blocks("python", (ROOT / "docs" / "sql.md").read_text(encoding="utf-8"))

@@ -106,8 +106,18 @@ PLACES = {
     "a tuple accepted with more than certainty": LAWS,
     "a prior taken from the data": ("median of rounded values", "replace", "rank"),
     "a size at the whole charge beside a choice": ("median by", "replace", "rank"),
+    "private levels counted from the table": ("mean", "private-levels", "affine"),
+    "a clip that follows from who is there": ("mean", "private-levels", "proportional"),
+    "a total over the number who are there": ("count where", "private-levels", "minimum"),
 }
-JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIGHBORS]
+PRIVATE = (
+    *("mean where", "sum by", "count", "count where", "count by", "proportion", "histogram where"),
+    *("median", "min where", "max", "count by the largest"),
+)
+"""What is looked at here of private levels; laws/test_private_levels.py has more people of any level."""
+JOBS = [(statistic, neighbors) for statistic in STATISTICS for neighbors in NEIGHBORS[:2]]
+JOBS += [(statistic, "private-levels") for statistic in PRIVATE]
+LONG = [(statistic, "private-levels") for statistic in ("mean by", "variance", "quantile by", "regression")]
 ELSEWHERE = [
     statistic
     for statistic in STATISTICS
@@ -191,7 +201,11 @@ def test_a_violation_ends_the_command_with_1(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("statistic", "neighbors"), [*(job for job in JOBS if ONCE.get(job[0], job[1]) == job[1]), ("basics", "")]
+    ("statistic", "neighbors"),
+    [
+        *(job for job in JOBS if ONCE.get(job[0], job[1]) == job[1] or job[1] not in NEIGHBORS[:2]),
+        ("basics", ""),
+    ],
 )
 def test_nothing_is_found_where_nothing_is(statistic, neighbors):
     """By the exact method and the replay, of every question."""
@@ -201,6 +215,12 @@ def test_nothing_is_found_where_nothing_is(statistic, neighbors):
         assert {m.name for m in ALL if m.name != "pe"} & {
             look.mechanism for look in looks if look.ratio > 0.5
         }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("statistic", "neighbors"), LONG)
+def test_nothing_is_found_where_levels_are_private(statistic, neighbors):
+    assert violations(examine(job(statistic, neighbors))) == []
 
 
 @pytest.mark.parametrize(

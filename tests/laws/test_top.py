@@ -119,7 +119,7 @@ def calibration_of_none():
 
 
 def predicted_at_once(error_model, k, groups):
-    return predict_largest(error_model, calibration_of_none(), np.array([10**9]), k, groups)
+    return predict_largest(error_model, calibration_of_none(), np.array([10**9]), k, groups, 10**9)
 
 
 @pytest.mark.parametrize(("k", "groups"), [(1, 2), (1, 10), (10, 500), (10, 10**5), (7, 7)])

@@ -218,12 +218,12 @@ PLANS = {
     "a plan is made from a Spec, not from list. Call table.spec(), Spec.of or Spec.from_groups.": lambda: (
         accord.plan([0.1, 1.0], MEAN)
     ),
-    "neighbors='both' is not offered. There is 'replace' (one person's value changes) and 'add-remove' (one person comes or goes).": lambda: (
+    "neighbors='both' is not offered. There is 'replace' (one person's value changes), 'add-remove' (one person comes or goes) and 'private-levels' (one person comes or goes, and with them the level that they chose).": lambda: (
         accord.plan(people().spec(), MEAN, neighbors="both")
     ),
 }
 SOURCES = {
-    "neighbors='both' is not offered. There is 'replace' (one person's value changes; who is in the table is public) and 'add-remove' (one person comes or goes; who is in the table is private).": (
+    "neighbors='both' is not offered. There is 'replace' (one person's value changes; who is in the table is public), 'add-remove' (one person comes or goes; who is in the table is private) and 'private-levels' (one person comes or goes, and with them the level that they chose; who is in the table, and who chose which level, is private).": (
         lambda: people(neighbors="both")
     ),
     f"cannot read a int. {FORMS}": lambda: accord.table(42, epsilon="e"),

@@ -155,7 +155,7 @@ def test_a_further_table_is_added(folder):
     assert list(accord.catalog()) == ["people", "again"]
     assert "describes 'again' already" in run("init", "people.csv", "--name", "again", code=1).stderr
     assert (
-        "--epsilon: did you mean 'tier'?"
+        "--epsilon: there is no column 'tir': did you mean 'tier'?"
         in run("init", "people.csv", "--name", "x", "--epsilon", "tir", code=1).stderr
     )
     assert "give the table a --name" in run("init", "people.csv", "--name", "a b", code=2).stderr

@@ -263,7 +263,7 @@ def test_a_relation_that_no_mechanism_proves_is_refused_in_words():
         plan_within(spec, accord.mean("x", (0, 1)), spec.micro, "auto", None, MICRO, other)
     assert str(refusal.value) == (
         "no mechanism answers the mean of x with neighbors='other'. Each says why: "
-        "proves neighbors replace and add-remove only (minimum, threshold, proportional, affine, fallah, rank, sample); "
+        "proves neighbors replace and add-remove and private-levels only (minimum, threshold, proportional, affine, fallah, rank, sample); "
         "proves neighbors replace only (stretch, mix, pe). Ask for something else, or with other neighbors."
     )
 

@@ -66,6 +66,12 @@ level_options = options(
     click.option("--default", metavar="TIER|ε", help="The tier or level of people who have none."),
     click.option("--user", metavar="COLUMN", help="Who a row is of: people may have several."),
     click.option(
+        "--expected",
+        metavar="NAME=N,…",
+        help="Levels are private: who chose which, and how many, is nobody's business. Plan for so many "
+        "people of each tier, or of each level, such as strict=4000,standard=9000.",
+    ),
+    click.option(
         "--csv",
         multiple=True,
         metavar="KEY=VALUE",
@@ -89,7 +95,7 @@ level_options = options(
     click.option("--as-of", metavar="DATE", help="The moment at which they count [default: now, in UTC]."),
 )
 OF_TABLES = (
-    *("epsilon", "tiers", "default", "user", "csv"),
+    *("epsilon", "tiers", "default", "user", "expected", "csv"),
     *("consent", "consent_user", "consent_csv", "valid_from", "as_of"),
 )
 """What these are called: a description has them all."""

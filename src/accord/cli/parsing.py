@@ -17,6 +17,7 @@ from accord.cli.options import DECIMAL, OF_TABLES, OWN_OPTIONS
 from accord.engines.engine import Columns
 from accord.errors import SpecError
 from accord.key_files import as_kind, read_key_file
+from accord.spec import Spec
 from accord.statistics import ALL, Statistic
 
 _SPELLED = {"column": "COLUMN", "other": "OTHER", "per_person": "--per-person"}
@@ -204,6 +205,8 @@ def table_of(options: dict[str, Any]) -> accord.Table:
         default = as_number(default)
     names = ("epsilon", "user", "consent", "consent_user", "valid_from", "as_of")
     given = {name: options[name] for name in names}
+    if options["expected"] is not None:
+        given |= {"levels": "private", "expected": read_expected(options["expected"], tiers)}
     given |= {name: _csv(name.replace("_", "-"), options[name]) for name in ("csv", "consent_csv")}
     return accord.table(options["source"], tiers=tiers, default=default, **given)
 
@@ -304,6 +307,23 @@ def read_tiers(text: str | None) -> dict[str, float] | None:
             raise SpecError(f"tier {name.strip()!r} is declared twice. Give each tier one level.")
         tiers[name.strip()] = number
     return tiers
+
+
+def read_expected(text: str, tiers: dict[str, float] | None) -> Spec:
+    """How many people of each tier, or of each level, are expected, from NAME=N,…"""
+    people: dict[Any, int] = {}
+    for part in text.split(","):
+        name, _, count = (word.strip() for word in part.rpartition("="))
+        key = name if tiers is not None else as_number(name)
+        if not name or not count.isdecimal() or (tiers is None and not isinstance(key, float)):
+            raise SpecError(
+                f"--expected has {part!r}, which is not NAME=N. Write strict=4000,standard=9000 with "
+                "--tiers, and 0.1=4000,1=9000 without."
+            )
+        if key in people:
+            raise SpecError(f"--expected has {name!r} twice. Give each one number of people.")
+        people[key] = int(count)
+    return Spec.from_groups(people, tiers)
 
 
 def as_number(text: str | None) -> Any:

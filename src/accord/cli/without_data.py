@@ -12,7 +12,7 @@ from accord.errors import SpecError
 from accord.spec import Spec
 
 _EXAMPLE = "strict=0.1:4000,standard=1:9000"
-_OF_TABLES = ("epsilon", "tiers", "default", "user", "ledger", "remaining")
+_OF_TABLES = ("epsilon", "tiers", "default", "user", "expected", "ledger", "remaining")
 _HAS_LEVELS = "accord.levels"
 
 levels_option = click.option(

@@ -16,6 +16,7 @@ _CALLS = {
     "user='…' (on the command line --user)": "--user COLUMN",
     "Open it again with accord.table and plan again.": "Ask again.",
     "Plan again with table.plan(query)": "Ask again",
+    "levels='private'": "--expected",
     "Restore it, or give key=.": "Restore it.",
     ", or give key=. Use": ". Use",
 }

@@ -4,10 +4,10 @@ from accord.mechanisms import charges, mix, pe, regression, sample
 from accord.mechanisms.additive import STRETCH, weighted_mean
 from accord.mechanisms.rank import weighted_rank
 from accord.mechanisms.record import ChargeRule, Mechanism, Method
-from accord.relation import ADD_REMOVE, REPLACE
+from accord.relation import ADD_REMOVE, PRIVATE_LEVELS, REPLACE
 
 _REPLACE = (REPLACE,)
-_BOTH = (REPLACE, ADD_REMOVE)
+_EVERY = (REPLACE, ADD_REMOVE, PRIVATE_LEVELS)
 _WHOLE_LEVEL = "everyone loses their whole level"
 
 
@@ -21,31 +21,32 @@ ALL: tuple[Mechanism, ...] = (
         "minimum",
         "[J] Definition 7; [C] UNI",
         "everyone loses the smallest level",
-        _BOTH,
+        _EVERY,
         by_charges(charges.minimum),
+        weighs_alike=True,
     ),
     Mechanism(
         "threshold",
         "[J] Definition 8; [Z] Definition 6",
         "those with ε ≥ t lose t, the others nothing",
-        _BOTH,
+        _EVERY,
         by_charges(charges.threshold),
     ),
     Mechanism(
-        "proportional", "[C] III-A, PropDPM", _WHOLE_LEVEL, _BOTH, (weighted_mean(charges.proportional),)
+        "proportional", "[C] III-A, PropDPM", _WHOLE_LEVEL, _EVERY, (weighted_mean(charges.proportional),)
     ),
     Mechanism(
         "affine",
         "[C] Algorithm 1, ADPM; [Z] Claim 1",
         "person i loses min(ε_i, τ)",
-        _BOTH,
+        _EVERY,
         (weighted_mean(charges.affine), regression.by_charges(charges.affine)),
     ),
     Mechanism(
         "fallah",
         "[C] IV-A, FME (reconstructed)",
         "person i loses min(ε_i, 1/√n)",
-        _BOTH,
+        _EVERY,
         (weighted_mean(charges.fallah),),
     ),
     Mechanism("stretch", "[J] V-A, Alag.", _WHOLE_LEVEL, _REPLACE, (STRETCH,)),
@@ -54,14 +55,14 @@ ALL: tuple[Mechanism, ...] = (
         "rank",
         "ours, after [F]'s question",
         "person i loses min(ε_i, τ)",
-        _BOTH,
+        _EVERY,
         (weighted_rank(charges.affine),),
     ),
     Mechanism(
         "sample",
         "[J] Definition 9",
         "person i loses at most min(ε_i, t)",
-        _BOTH,
+        _EVERY,
         (sample.MEANS, sample.RANKS, regression.SAMPLED, sample.ALGORITHMS),
     ),
     Mechanism("pe", "[J] Definition 10", _WHOLE_LEVEL, _REPLACE, (pe.METHOD,)),

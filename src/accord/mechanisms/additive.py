@@ -100,6 +100,11 @@ def calibrate_by(charge_rule: ChargeRule) -> Callable[[Task], Calibration]:
 
     def calibrate(task: Task) -> Calibration:
         charges, note = charge_rule(task)
+        if task.target.needs_equal_weights and int(task.people.sum()) < task.total:
+            raise Refused(
+                "would leave out people whose level is too small for this share; how many they are is "
+                "private, and nothing would tell how much is missing in the total"
+            )
         if reads_public_only(charges):
             charges = np.where(charges == PUBLIC, charges, 0)  # who is not read pays nothing
         weights = integer_weights(charges)

@@ -7,6 +7,15 @@ With the weight w_i of person i, σ² their variance and N the variance of the n
                                                  level are a random draw
     κ                      Σ(w − 1/n)₊: if the means of any two levels differ by at most D, the answer is off
                            by at most κ·D
+
+Private levels  How many have which level is assumed, not known, and so is n: errors are expected ones. An
+interval is to hold whoever chose which. Let c lie between a and b for everyone who is there, W = Σc. As
+(c − a)(c − b) ≤ 0, Σc² ≤ (a + b)·W − n·a·b, so that
+
+    Σ(w − 1/n)² ≤ (a + b)/W − n·a·b/W² − 1/n ≤ (√b − √a)²/W          the most at n = W/√(a·b)
+    Σ(w − w_min)² ≤ (w_max − w_min)·(1 − n·w_min) ≤ (w_max − w_min)²/w_max         as n·w_max ≥ 1
+
+and W is what the answer is divided by, whose noisy size is known with it (`factor`).
 """
 
 from __future__ import annotations
@@ -153,6 +162,9 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
     noise = calibration.noise_variance / outputs
     squares = float(task.people_as_floats @ np.square(w, out=square))
     population = task.variance / outputs * squares + noise
+    uneven, from_end = imbalance, imbalance + n * min(ends) ** 2
+    if not task.relation.levels_are_public:
+        uneven, from_end = _most_uneven(float(w.max()), 0.0 if unread else float(w.min()))
     here = task.variance / outputs * imbalance + noise
     bias_bound = float(task.people_as_floats @ np.maximum(excess, 0, out=excess))
     return Errors(
@@ -160,8 +172,8 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
         rmse_here=factor * sqrt(here),
         bias_bound=bias_bound,
         spread=Spread(
-            sampling=factor * sqrt(target.max_variance * imbalance),
-            from_end=factor * sqrt(target.max_variance * (imbalance + n * min(ends) ** 2)),
+            sampling=factor * sqrt(target.max_variance * uneven),
+            from_end=factor * sqrt(target.max_variance * from_end),
             ceiling=factor * sqrt(target.max_variance * float(w.max())),
             laplace=0.0 if task.coordinates else factor * sqrt(noise / 2),
             step=STEP * width * _unless_even(sum(ends), float(w.max())),
@@ -176,6 +188,11 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
 def _unless_even(apart: float, largest: float) -> float:
     """Without what rounding of floats makes of equal weights."""
     return apart if apart > 1e-12 * largest else 0.0
+
+
+def _most_uneven(largest: float, smallest: float) -> tuple[float, float]:
+    """Σ(w − 1/n)² and Σ(w − w_min)² at most, whoever has which of the weights between these two."""
+    return (sqrt(largest) - sqrt(smallest)) ** 2, (largest - smallest) ** 2 / largest
 
 
 def _share_of_box(task: Task, calibration: Calibration, factor: float) -> Share:

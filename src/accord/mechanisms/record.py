@@ -194,6 +194,8 @@ class Mechanism:
     relations: tuple[Relation, ...]
     """Under which it is proved."""
     methods: tuple[Method, ...]
+    weighs_alike: bool = False
+    """Whether everyone counts alike, whatever their level: then totals are right whoever chose which."""
 
     @cached_property
     def statistics(self) -> tuple[str, ...]:
@@ -210,6 +212,11 @@ class Mechanism:
             if _answers(method, type(target)):
                 if method.needs_size and target.tells_size:
                     raise Refused("would need the number of members, which is private")
+                if target.needs_equal_weights and not self.weighs_alike:
+                    raise Refused(
+                        "does not count everyone alike, and how many have which level is private: "
+                        "a total would be off by that"
+                    )
                 if isinstance(target, Ranks) and target.in_values and not method.draws_brackets:
                     raise Refused("has no interval in values")
                 return method

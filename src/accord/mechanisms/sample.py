@@ -151,6 +151,8 @@ def _error(task: Task, t: int) -> float:
 def _noise_variance(task: Task, t: int, pi: FloatArray) -> float:
     """The variance that noise and leaving people out at random add."""
     target, kept, thinning = task.target, float(task.people @ pi), float(task.people @ (pi * (1 - pi)))
+    if not task.relation.levels_are_public:  # whoever chose which: Σπ(1 − π) ≤ (1 − π_min)·Σπ
+        thinning = kept * (1 - float(pi.min()))
     if isinstance(target, Quantiles):
         choice = 0.0
         if t != PUBLIC:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from accord import relation
 from accord.errors import QueryError
 from accord.statistics import Algorithm, Grid, Grouped, Indicator, OneOf, Query, Workload, where
 
@@ -90,6 +91,8 @@ def _about_rows(table: Table, query: Query) -> str:
 
 
 def _refuse_levels(table: Table, query: Query) -> None:
+    if not relation.named(table.neighbors).levels_are_public:
+        return  # a part of the record like any other
     if table.level_column in query.columns:
         raise QueryError(
             f"column {table.level_column!r} holds the levels, which are public "

@@ -11,12 +11,12 @@ from numbers import Real
 from typing import Any
 
 from accord import relation
-from accord.budget import read_number
+from accord.budget import level_text, read_number
 from accord.engines import CSV, Engine, absolute, csv_options, open_source
 from accord.errors import SourceError, SpecError, did_you_mean
 from accord.people.consent import Register
 from accord.people.description import Description
-from accord.people.levels import levels_of
+from accord.people.levels import Levels, levels_of
 from accord.people.table import Opened, Table
 from accord.spec import Spec
 
@@ -30,6 +30,8 @@ def table(
     user: str | None = None,
     neighbors: str = "replace",
     roster: Spec | None = None,
+    levels: str = "public",
+    expected: Spec | None = None,
     csv: CSV | Mapping[str, Any] | None = None,
     consent: Any = None,
     consent_user: str | None = None,
@@ -53,6 +55,11 @@ def table(
             many could be, of each level.
         roster: with add-remove, the public Spec of everyone who could be in the table. People of other levels
             are not read.
+        levels: "public": everyone may know who chose which level. "private": that somebody chose a level may
+            itself be telling. Then one person comes or goes with their level, it is private, too, how many
+            have which, and `expected` says for how many to plan. See docs/private-levels.md.
+        expected: with private levels, the Spec that is assumed in the place of the table's own, from public
+            knowledge. Its levels are the menu: people with another, or with none, count as opted out.
         csv: how CSV files are read where they are not plain: `accord.CSV(delimiter=…, decimal=…, thousands=…,
             encoding=…, dates=…, true=…, false=…)`, or a mapping with these keys.
         consent: a register of who chose which level, as a table of its own: any `source`, of the same
@@ -88,6 +95,8 @@ def _open(
     user: str | None,
     neighbors: str,
     roster: Spec | None,
+    levels: str,
+    expected: Spec | None,
     csv: CSV | Mapping[str, Any] | None,
     consent: Any,
     consent_user: str | None,
@@ -99,6 +108,15 @@ def _open(
     if neighbors not in [offered.name for offered in relation.ALL]:
         there_is = relation.offered(lambda one: f"{one.meaning}; {one.about_people}")
         raise SourceError(f"neighbors={neighbors!r} is not offered. There is {there_is}.")
+    if _are_private(levels, neighbors):
+        neighbors = relation.PRIVATE_LEVELS.name
+        refuse_with_private_levels(roster, consent, expected)
+    elif expected is not None:
+        raise SourceError(
+            "expected= says for how many people of each level to plan where levels are private. "
+            "Add levels='private', or leave it out."
+        )
+    roster = expected if roster is None else roster
     people_are_public, has_roster = relation.named(neighbors).people_are_public, isinstance(roster, Spec)
     if consent is not None and has_roster:
         raise SourceError(
@@ -138,10 +156,63 @@ def _open(
     for name in (epsilon if isinstance(epsilon, str) else None, user):
         if name is not None and name not in engine.columns:
             raise SourceError(f"there is no column {name!r}: {did_you_mean(name, engine.columns)}")
-    levels = levels_of(engine.dialect, engine.columns, epsilon, tiers, default).computed_once()
+    read = levels_of(engine.dialect, engine.columns, epsilon, tiers, default).computed_once()
     if roster is not None:
-        levels = replace(levels, lenient=True)
-    return Table(engine, levels, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)
+        read = replace(read, lenient=True)
+    if expected is not None:
+        roster = _menu(expected, read)
+    return Table(engine, read, user, neighbors, epsilon if isinstance(epsilon, str) else None, roster)
+
+
+def _are_private(levels: str, neighbors: str) -> bool:
+    """Whether levels are private; neighbors follow from that."""
+    if levels not in ("public", "private"):
+        raise SourceError(
+            f"levels={levels!r} is not offered. It is 'public' (everyone may know who chose which) or "
+            "'private' (nobody may)."
+        )
+    private = relation.PRIVATE_LEVELS
+    if levels == "public" and neighbors == private.name:
+        raise SourceError(
+            f"neighbors={neighbors!r} are those of levels='private'. Say that, and leave neighbors= out."
+        )
+    return levels == "private"
+
+
+def refuse_with_private_levels(roster: Any, consent: Any, expected: Any) -> None:
+    """Refuse what cannot be said, or not be left out, where levels are private."""
+    if roster is not None:
+        raise SourceError(
+            "roster= says in public who could be in the table, and with which level; with levels='private' "
+            "nobody may know. Give expected=, which is an assumption, or leave levels= out."
+        )
+    if consent is not None:
+        raise SourceError(
+            "a consent register is public: what is wrong in it is told, with numbers of people and names of "
+            "tiers. With levels='private' write everyone's level beside their rows, as a column of the table."
+        )
+    if not isinstance(expected, Spec):
+        raise SourceError(
+            "with levels='private' it is private how many people have which level, so that they are not "
+            "counted: give expected=Spec of how many to plan for, such as "
+            "accord.Spec.from_groups({0.1: 500, 1: 300})."
+        )
+
+
+def _menu(expected: Spec, read: Levels) -> Spec:
+    """The Spec that is assumed; refuses levels that are declared and nobody is expected to have."""
+    if expected.is_rest:
+        raise SpecError("expected= is what a ledger has left. Give how many people have chosen which level.")
+    named = {f"tier {name!r}": level for name, level in (read.tiers or {}).items()}
+    if read.tiers is None and read.default is not None:
+        named["default="] = read.default
+    for name, level in named.items():
+        if level and level not in expected.micro:
+            raise SpecError(
+                f"{name} is the level {level_text(level)}, and expected= has nobody of it: whoever has it "
+                "would not be read. Expect one person at least, or leave it out."
+            )
+    return expected.as_expected(read.tiers)
 
 
 def open_again(source: Any, options: dict[str, Any], description: Description | None = None) -> Table:

@@ -48,6 +48,11 @@ if TYPE_CHECKING:
     from accord.noise import Noise
     from accord.people.identity import Remaining
 
+PRIVATE_LEVELS_IN_LEDGER = (
+    "a ledger keeps account by people and their levels, and with levels='private' both are nobody's "
+    "business. Leave the ledger out, and keep the sum of all share= of this table at 1 or below: then "
+    "nobody loses more than their level."
+)
 _VERY_FEW_LEVELS = 8
 """So many are found faster by their place than they are hashed."""
 _MANY_CELLS = 1_000
@@ -333,6 +338,8 @@ class TableReader(Reader):
         Raises:
             LedgerError: who is in the table is private, or it does not say.
         """
+        if self.roster is not None and self.roster.is_expected:
+            raise LedgerError(PRIVATE_LEVELS_IN_LEDGER)
         if self.roster is not None:
             raise LedgerError(
                 f"a ledger must know who is in a table, and with neighbors={private_names()} "

@@ -142,6 +142,7 @@ class Table:
     def spec(self) -> Spec:
         """The public levels, read once and kept; under add-remove the roster, and nothing is read.
 
+        With private levels the Spec that is expected: the table's own is nobody's business.
         An AccordWarning is given once if they do not look like levels.
         """
         spec = self.reader.spec()

@@ -99,6 +99,8 @@ def plan(
             f"nobody is left to ask: {why}. A release needs at least one person with a level above 0."
         )
     fraction, under = whole_share(share), relation.named(neighbors)
+    if not (under.levels_are_public or spec.is_expected):
+        spec = spec.as_expected()
     if isinstance(query, Workload):
         from accord.planning.workload import plan_workload
 
@@ -317,7 +319,7 @@ def _choose(
         )
     best = min(unbiased, key=lambda c: c.rmse or 0.0)
     assert best.rmse is not None
-    if best.rmse > midpoint_error(target, spec.total):
+    if best.rmse > midpoint_error(target, target.relation.most_people(spec.total)):
         return "midpoint", (
             "no mechanism is expected to beat the middle of what is possible "
             f"(the best, {best.mechanism}, has an error of {best.rmse:.4g}); "

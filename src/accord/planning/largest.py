@@ -68,23 +68,26 @@ def part_for_choices(groups: int, shown: int, most: int, moves: int) -> int | No
 
 
 def predict_largest(
-    model: ErrorModel, calibration: Calibration, people: IntArray, shown: int, groups: int
+    model: ErrorModel, calibration: Calibration, people: IntArray, shown: int, groups: int, most_people: int
 ) -> Largest:
-    """For the largest `shown` of so many groups, of so many people of each level."""
-    everyone = float(people.sum())
+    """For the largest `shown` of so many groups, of so many people of each level.
+
+    `most_people`: how many may be there at most.
+    """
+    everyone, most = float(people.sum()), float(most_people)
     if not isinstance(model, AroundValue):  # it may be anything
-        return Largest(everyone, everyone)
+        return Largest(most, most)
     off, spread, p = max(map(abs, model.shift)), model.spread, shown / groups
     if not isinstance(calibration, ChoosingCalibration):
         half = off + spread.half_width(ALPHA / groups)
-        return Largest(_root_mean_square(spread, p, off), min(2 * half, everyone))
+        return Largest(_root_mean_square(spread, p, off), min(2 * half, most))
     noise = 2 * spread.laplace**2
     slack = everyone * choice_slack(calibration, people, groups, ALPHA / 2)
     if not spread.sampling:
-        return Largest(sqrt(noise), min(slack, everyone))
+        return Largest(sqrt(noise), min(slack, most))
     weights = replace(spread, laplace=0.0)
     missed = slack + 2 * weights.half_width(ALPHA / 2 / groups)
-    return Largest(hypot(_root_mean_square(weights, p), sqrt(noise)), min(missed, everyone))
+    return Largest(hypot(_root_mean_square(weights, p), sqrt(noise)), min(missed, most))
 
 
 def error_of_selected(

@@ -79,6 +79,11 @@ class Plan(Generic[A]):
         """The name of the relation."""
         return self.relation.name
 
+    @property
+    def most_people(self) -> int:
+        """How many the answer may be about at most."""
+        return self.relation.most_people(self.spec.total)
+
     def asked_as(self, query: Query | Workload) -> Plan:
         """This plan for the question that was asked, where it was made for what the table declares beside."""
         if isinstance(query, Workload):
@@ -193,7 +198,7 @@ class Plan(Generic[A]):
         if isinstance(self.query, Grouped):
             sentences += self.query.part_assumptions(self.chooses_first)
         sentences += [*self.notes, self._about_people()]
-        if self.spec.opted_out:
+        if self.spec.opted_out and not self.spec.is_expected:
             why = "opted out or have nothing left" if self.spec.is_rest else "opted out"
             sentences.append(
                 f"{self.spec.opted_out:,} people {why} and are never read; "
@@ -202,11 +207,8 @@ class Plan(Generic[A]):
         return sentences
 
     def _about_people(self) -> str:
-        if self.relation.people_are_public:
-            return "levels and the number of people are public"
-        roster = "who is in the table is private; who could be, and their levels, is the public roster"
-        expected = "; errors are predicted as if everyone on it were there"
-        return roster + expected if self.target.assumes_presence else roster
+        about, of_errors = self.relation.about_spec, self.relation.about_errors
+        return f"{about}; {of_errors}" if of_errors and self.target.assumes_presence else about
 
     @property
     def heading(self) -> str:
@@ -237,6 +239,7 @@ class Plan(Generic[A]):
             self.spec.people,
             query.part.largest,
             query.groups,
+            self.most_people,
         )
 
     @property
@@ -249,7 +252,7 @@ class Plan(Generic[A]):
         if isinstance(model, AroundValue):
             part, groups = self.query.part, self.private_groups
             return max(self.rmse_here, error_of_selected(model, self.calibration, groups, part.suppress))
-        ends: Any = self.target.possible(self.spec.total)
+        ends: Any = self.target.possible(self.most_people)
         return float(ends[1] - ends[0])
 
     @property
@@ -294,7 +297,7 @@ class Plan(Generic[A]):
         known = self.prediction.error_model.errors_of(released)
         if known is not None:
             return known
-        ends: Any = self.target.possible(self.spec.total)
+        ends: Any = self.target.possible(self.most_people)
         largest, factor = float(ends[1] - ends[0]), self.error_factor(released)
         spread = self.target.spread_factor(released)
         if factor is None or spread is None:

@@ -271,7 +271,10 @@ class Questions:
                 remaining = budget.subtract(affordable, others)
                 if not remaining.any():
                     continue
-                again = self.plan_block(block, remaining, number)
+                try:
+                    again = self.plan_block(block, remaining, number)
+                except PlanError:  # some have nothing left, and this question takes everyone
+                    continue
                 if error(block, again) < error(block, current) * (1 - 1e-9) ** 2:
                     current |= again
                     improved = True

@@ -97,7 +97,7 @@ def _sum_of(release: Release, part: Part, places: Sequence[int], confidence: flo
         in_cells = min(part.at_most, len(places))
         rmse = _of_private(plan, len(places), in_cells)
         few = False
-        ends = cast(Ends, plan.target.possible(plan.spec.total))
+        ends = cast(Ends, plan.target.possible(plan.most_people))
         least, most = in_cells * min(0.0, ends[0]), in_cells * max(0.0, ends[1])  # who is in none adds 0
     total = Derived(tuple((Fraction(1), number) for number in numbers))
     if not plan.is_grouped and isinstance(plan.target, Counted):

@@ -275,11 +275,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
         **({"noise": JOINT} if plan.draws_together else {}),
         "neighbors": plan.neighbors,
         "share": level_text(plan.share),
-        "spec": {
-            "fingerprint": plan.spec.fingerprint,
-            "people": plan.spec.total,
-            "opted_out": plan.spec.opted_out,
-        },
+        "spec": _spec_document(plan.spec),
         "charges": charges_document(plan.spec, plan.cost),
         "unit": plan.unit,
         "rmse": _or_null(plan.rmse),
@@ -288,6 +284,14 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "bias_bound": plan.bias_bound,
         "assumptions": plan.assumptions,
     }
+
+
+def _spec_document(spec: Spec) -> dict[str, Any]:
+    """How many people there are; null where nobody may know, and as many as planned for are "expected"."""
+    counted: dict[str, int | None] = {"people": spec.total, "opted_out": spec.opted_out}
+    if spec.is_expected:
+        counted = {"people": None, "opted_out": None, "expected": spec.total}
+    return {"fingerprint": spec.fingerprint, **counted}
 
 
 def _chosen_first(plan: Plan) -> dict[str, Any]:
@@ -304,12 +308,14 @@ def _or_null(error: float | None) -> float | None:
 def charges_document(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
     """What each level is charged.
 
-    Of many levels, by ranges: from "level" to "to", at most "charge" and at least "least".
+    Of many levels, by ranges: from "level" to "to", at most "charge" and at least "least". How many people
+    that are is null where levels are private: then it is the function of the level alone.
     """
+    counts: Sequence[int | None] = [None] * spec.micro.size if spec.is_expected else spec.counts
     if spec.micro.size <= MOST_LEVELS:
         return [
             {"level": level_text(m), "tier": spec.tier(m), "people": n, "charge": level_text(c)}
-            for m, n, c in zip(spec.micro.tolist(), spec.counts, charges.tolist(), strict=True)
+            for m, n, c in zip(spec.micro.tolist(), counts, charges.tolist(), strict=True)
         ]
     return [
         {
@@ -317,7 +323,7 @@ def charges_document(spec: Spec, charges: IntArray) -> list[dict[str, Any]]:
             "to": level_text(int(spec.micro[end - 1])),
             "levels": end - first,
             "tier": None,
-            "people": int(spec.people[first:end].sum()),
+            "people": None if spec.is_expected else int(spec.people[first:end].sum()),
             "charge": level_text(int(charges[first:end].max())),
             "least": level_text(int(charges[first:end].min())),
         }

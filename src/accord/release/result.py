@@ -257,7 +257,7 @@ class Release(Arithmetic, Generic[A]):
         if part is None or part.largest is None or not self.suppressed:
             return None
         if not self.released:
-            return float(self.plan.spec.total)
+            return float(self.plan.most_people)
         shown = {part.group_of(row) for row in cast(list[dict[str, Any]], self.answer)}
         others = [self.released[place] for group, place in part.places.items() if group not in shown]
         if self.plan.chooses_first:
@@ -273,7 +273,7 @@ class Release(Arithmetic, Generic[A]):
         What cannot be is cut off, up to the answer: the truth is not there, so that what is left holds it.
         """
         target, factor = self.plan.target, self.plan.error_factor(released)
-        possible, model = target.possible(self.plan.spec.total), self.plan.prediction.error_model
+        possible, model = target.possible(self.plan.most_people), self.plan.prediction.error_model
         ends = possible if factor is None else model.interval(value, released, confidence, factor)
         return clipped(ends, possible, value) if isinstance(target, Additive) else ends
 

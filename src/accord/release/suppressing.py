@@ -91,7 +91,7 @@ def left_out_at_most(
     slack = people * choice_slack(calibration, plan.spec.people, plan.private_groups, part)
     smallest = min(people * float(size) for counted in released for size in counted)
     counted = [people * float(size) for hidden in others for size in hidden]
-    return min(float(people), max(0.0, smallest + slack + off, *(size + off for size in counted)))
+    return min(float(plan.most_people), max(0.0, smallest + slack + off, *(size + off for size in counted)))
 
 
 def _not_empty(plan: Plan, released: Sequence[Sequence[Fraction]]) -> list[Any]:

@@ -213,7 +213,8 @@ def _charge_lines(axes: Any, plan: Plan) -> None:
     )
     axes.scatter(taken, y, s=40, color=CHOSEN, zorder=3, label=_TAKEN)
     names = [lines(spec.tier(m) or f"ε = {level_text(m)}", 22) for m in micro]
-    labels = [f"{name}\n{people:,} people" for name, people in zip(names, spec.counts, strict=True)]
+    noun = "expected" if spec.is_expected else "people"
+    labels = [f"{name}\n{people:,} {noun}" for name, people in zip(names, spec.counts, strict=True)]
     axes.set_yticks(y, labels, fontsize=9)
     axes.set_ylim(-0.6, len(micro) - 0.4)
     axes.set_title("What each person is charged", fontsize=9, loc="left")

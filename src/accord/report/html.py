@@ -189,7 +189,8 @@ def _spec_picture(spec: Spec) -> str:
     if spec.opted_out:
         label = spec.tier(0) or "opted out"
         marks.append(Mark(label, spec.opted_out, f"{spec.opted_out / everyone:.0%}", chosen=False))
-    return svg.bars("How many people have which level", marks)
+    are_expected = "How many people are expected to have which level"
+    return svg.bars(are_expected if spec.is_expected else "How many people have which level", marks)
 
 
 def _plan_picture(plan: Plan) -> str:

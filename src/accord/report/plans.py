@@ -40,6 +40,8 @@ def plan_view(plan: Plan) -> RenderableType:
     if plan.is_grouped:
         return _public_groups_view(plan)
     about = "error: about the population that these people are drawn from; here: about these very people"
+    if plan.spec.is_expected:
+        about += "; expected, for as many people of each level as assumed"
     return Group(
         *rows_view(plan),
         Text.assemble(
@@ -172,7 +174,7 @@ def charges_view(plan: Plan) -> RenderableType:
     table = text_table(
         *(["tier"] if tiers else []),
         ">left" if spec.is_rest else ">level",
-        ">people",
+        ">expected" if spec.is_expected else ">people",
         ">charge",
         ">not used",
         title="Charges",
@@ -263,9 +265,10 @@ def assumptions_of(plan: Plan) -> list[str]:
 def spec_view(spec: Spec) -> RenderableType:
     """The levels that people chose, as a table with bars."""
     everyone = spec.total + spec.opted_out
-    table = text_table(
-        "tier", ">level", ">people", "share", title=f"{everyone:,} people and the levels that they chose"
-    )
+    title = f"{everyone:,} people and the levels that they chose"
+    if spec.is_expected:
+        title = f"{everyone:,} people are expected, with these levels; who chose which is private"
+    table = text_table("tier", ">level", ">people", "share", title=title)
     levels = zip(spec.micro[:MOST_ROWS].tolist(), spec.people[:MOST_ROWS].tolist(), strict=True)
     rows = [(spec.tier(level) or "", level_text(level), people) for level, people in levels]
     if spec.opted_out:

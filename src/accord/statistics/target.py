@@ -75,6 +75,12 @@ class Target(ABC):
         return False
 
     @property
+    def needs_equal_weights(self) -> bool:
+        """Whether it is right only if everyone counts alike: a total, where nobody tells how many have which
+        level, so that nothing tells what unequal weights make of it. A mean or a rank has its own weight."""
+        return self.adds_up and not self.relation.levels_are_public
+
+    @property
     def noises_each(self) -> int:
         """How many noises are in one number of the answer."""
         return 1

@@ -252,13 +252,35 @@ def possible_people(statistic: Statistic) -> list[Person]:
     return [(row,) * times for row in rows for times in ((1, 2, 3) if statistic.needs_user else (1,))]
 
 
-def populations(statistic: Statistic) -> tuple[Population, ...]:
-    """Whose levels tiny tables have."""
+def populations(statistic: Statistic, neighbors: str = relation.REPLACE.name) -> tuple[Population, ...]:
+    """Whose levels tiny tables have. Of private ones, of which people have any, there are fewer."""
     if statistic.base == "regression":
         return (_TWO[0], _GENEROUS) if statistic.part else (*_TWO, _GENEROUS)
     if statistic.is_generous:
         return _TOGETHER[: 1 if statistic.part else 2]
-    return _TWO if len(possible_people(statistic)) > 4 else _THREE
+    is_large = len(possible_people(statistic)) > 4 or not relation.named(neighbors).levels_are_public
+    return _TWO if is_large else _THREE
+
+
+def comes_and_goes(neighbors: str) -> bool:
+    """Whether neighbors are tables with and without somebody."""
+    return not relation.named(neighbors).people_are_public
+
+
+def said_of(spec: Spec, neighbors: str) -> Spec | None:
+    """What is said of people who are not counted: the roster, or who is expected; None: they are counted."""
+    if not comes_and_goes(neighbors):
+        return None
+    return spec if relation.named(neighbors).levels_are_public else spec.as_expected()
+
+
+def opening(said: Spec | None) -> dict[str, Any]:
+    """How a table is opened of whose people that is said."""
+    if said is None:
+        return {}
+    if said.is_expected:
+        return {"levels": "private", "expected": said}
+    return {"neighbors": relation.ADD_REMOVE.name, "roster": said}
 
 
 def open_table(
@@ -279,15 +301,14 @@ def open_tables(
         engine, levels = whole.reader.engine, whole.reader.levels
         condition = f"{engine.dialect.column('which')} = {k}"
         return accord.Table(
-            engine, levels, whole.user, whole.neighbors, whole.level_column, roster, condition
+            engine, levels, whole.user, whole.neighbors, whole.level_column, whole.reader.roster, condition
         )
 
     return table_number
 
 
 def _open(columns: dict[str, Any], user: bool, roster: Spec | None) -> accord.Table:
-    neighbors = "replace" if roster is None else "add-remove"
-    return accord.table(columns, epsilon="e", user="id" if user else None, neighbors=neighbors, roster=roster)
+    return accord.table(columns, epsilon="e", user="id" if user else None, **opening(roster))
 
 
 def _columns(tables: Iterable[Sequence[Person | None]], levels: Sequence[float]) -> dict[str, Any]:

@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, product
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from accord import relation
 from accord.budget import to_micro
 from accord.lab.audit.cases import (
     TINY,
     Person,
     Population,
     Statistic,
+    comes_and_goes,
     keep_chances,
     open_table,
     open_tables,
@@ -30,6 +32,7 @@ from accord.lab.audit.cases import (
     possible_people,
     promised_losses,
     published_charges,
+    said_of,
 )
 from accord.lab.audit.noise_source import secure
 from accord.lab.audit.release_laws import Law, Leak, RecordingNoise, Run, law, loss
@@ -43,6 +46,8 @@ from accord.statistics import Query
 
 TinyTable = tuple[Person | None, ...]
 """Everyone in the order of their levels; None: not there."""
+Places = tuple[int, ...]
+"""Which of the levels each of them has: one each, in their order, unless levels are private."""
 _READ_WHOLE = 12
 """About so many tiny tables are read whole."""
 
@@ -89,10 +94,11 @@ class TinyReader:
     """
 
     def __init__(self, statistic: Statistic, neighbors: str) -> None:
-        self.statistic, self.neighbors, self.populations = statistic, neighbors, populations(statistic)
+        self.statistic, self.neighbors = statistic, neighbors
+        self.populations = populations(statistic, neighbors)
         self.possible = possible_people(statistic)
         levels = [(k + 1) / 1000 for k in range(len(self.possible))]
-        roster = Spec.of(levels) if self.is_add_remove else None
+        roster = said_of(Spec.of(levels), neighbors)
         self._everyone = open_table(self.possible, levels, statistic.needs_user, roster)
         size = len(self.populations[0].levels)
         tables = list(product(self.possible_or_absent, repeat=size))
@@ -102,13 +108,22 @@ class TinyReader:
         self._tables: dict[Any, Table] = {}
 
     @property
-    def is_add_remove(self) -> bool:
-        return self.neighbors == "add-remove"
+    def in_order(self) -> Places:
+        """One of each level."""
+        return tuple(range(len(self.populations[0].levels)))
+
+    def placings(self, k: int) -> Iterator[tuple[int, Places]]:
+        """Whose change is looked at, of the k-th level, and the levels of all; private ones may be any."""
+        if relation.named(self.neighbors).levels_are_public:
+            yield k, self.in_order
+            return
+        for others in combinations_with_replacement(self.in_order, len(self.in_order) - 1):
+            yield 0, (k, *others)
 
     @property
     def possible_or_absent(self) -> list[Person | None]:
         """What may be in one place of a tiny table."""
-        return [*self.possible, None] if self.is_add_remove else [*self.possible]
+        return [*self.possible, None] if comes_and_goes(self.neighbors) else [*self.possible]
 
     def alike(self, plan: Plan, tiny: TinyTable) -> TinyTable:
         """A table of which a plan makes the same integers, the same one for all such tables.
@@ -120,7 +135,9 @@ class TinyReader:
             return tiny
         return tuple(None if who is None else contributions.like[who] for who in tiny)
 
-    def run(self, plan: Plan, tiny: TinyTable, population: Population) -> tuple[Run, list[int] | None]:
+    def run(
+        self, plan: Plan, tiny: TinyTable, population: Population, places: Places
+    ) -> tuple[Run, list[int] | None]:
         """The release of a plan on a tiny table, up to its noise.
 
         And with which chance each row is kept, where that is decided row by row. Levels are all different and
@@ -131,10 +148,10 @@ class TinyReader:
         if isinstance(contributions, Leak):
             raise contributions
         if not plan.method.keeps_rows:
-            return partial(noisy_answer, plan, contributions.summaries(tiny)), None
-        by_level = keep_chances(plan)
-        levels = [level for level, who in zip(population.numbers, tiny, strict=True) if who is not None]
-        run = partial(self._answer_by_row, contributions, plan, tiny, population)
+            return partial(noisy_answer, plan, contributions.summaries(tiny, places)), None
+        by_level, numbers = keep_chances(plan), [population.numbers[place] for place in places]
+        levels = [level for level, who in zip(numbers, tiny, strict=True) if who is not None]
+        run = partial(self._answer_by_row, contributions, plan, tiny, population, places)
         return run, [by_level[int(to_micro(level))] for level in levels]
 
     def _answer_by_row(
@@ -143,6 +160,7 @@ class TinyReader:
         plan: Plan,
         tiny: TinyTable,
         population: Population,
+        places: Places,
         noise: RecordingNoise | None = None,
     ) -> Any:
         """Of the rows that are kept.
@@ -150,22 +168,23 @@ class TinyReader:
         Where everyone is alike, and for releases, the engine decides that; elsewhere it is put together.
         """
         if noise is None:
-            return noisy_answer(plan, read_summaries(self._table(tiny, population).reader, plan, secure()))
+            table = self._table(tiny, population, places)
+            return noisy_answer(plan, read_summaries(table.reader, plan, secure()))
         if tiny in self._all_alike:
-            return noisy_answer(
-                plan, read_summaries(self._table(tiny, population).reader, plan, noise), noise
-            )
+            table = self._table(tiny, population, places)
+            return noisy_answer(plan, read_summaries(table.reader, plan, noise), noise)
         noise.words(len(noise.row_chances or ()))
         heads = iter([heads for _, heads in noise.coins])
         kept = tuple(who if who is not None and next(heads) else None for who in tiny)
-        return noisy_answer(plan, contributions.summaries(kept), noise)
+        return noisy_answer(plan, contributions.summaries(kept, places), noise)
 
-    def _table(self, tiny: TinyTable, population: Population) -> Table:
-        if (tiny, population) not in self._tables:
-            roster = population.spec if self.is_add_remove else None
-            table = open_table(tiny, population.numbers, self.statistic.needs_user, roster)
-            self._tables[tiny, population] = table
-        return self._tables[tiny, population]
+    def _table(self, tiny: TinyTable, population: Population, places: Places) -> Table:
+        key = tiny, population, places
+        if key not in self._tables:
+            numbers = [population.numbers[place] for place in places]
+            said = said_of(population.spec, self.neighbors)
+            self._tables[key] = open_table(tiny, numbers, self.statistic.needs_user, said)
+        return self._tables[key]
 
     def _contributions_to(self, plan: Plan) -> _Contributions | Leak:
         key = plan.query, plan.method.needs_cells
@@ -180,13 +199,14 @@ class TinyReader:
 
     def _contributions(self, query: Query, by_cell: bool) -> _Contributions:
         population = self.populations[0]
-        roster = population.spec if self.is_add_remove else None
+        roster = said_of(population.spec, self.neighbors)
         read = self._everyone.reader.summaries(query, None, by_cell)
         contributions = _Contributions(self.possible, read, len(population.levels))
         table = open_tables(self._read_whole, population.numbers, self.statistic.needs_user, roster)
         for k, tiny in enumerate(self._read_whole):
             whole = table(k).reader.summaries(query, None, by_cell)
-            if [list(s.rows()) for s in whole] != [list(s.rows()) for s in contributions.summaries(tiny)]:
+            together = contributions.summaries(tiny, self.in_order)
+            if [list(s.rows()) for s in whole] != [list(s.rows()) for s in together]:
                 raise Leak("people are not added up one by one")
         return contributions
 
@@ -203,20 +223,24 @@ class _Contributions:
         alike: dict[Any, Person] = {}
         self.like = {who: alike.setdefault(self._added_by(k), who) for k, who in enumerate(possible)}
         """Of everyone, the first who adds the same."""
-        self._cache: dict[TinyTable, Sequence[Summary]] = {}
+        self._cache: dict[tuple[TinyTable, Places], Sequence[Summary]] = {}
 
     def _added_by(self, k: int) -> Any:
         each = (adds[k] for _, adds in self.groups)
         return tuple((tuple(output.tolist()), tuple(amount.tolist())) for output, amount in each)
 
-    def summaries(self, tiny: TinyTable) -> Sequence[Summary]:
-        """Of a table of such people."""
-        if tiny not in self._cache:
-            self._cache[tiny] = [self._together(outputs, adds, tiny) for outputs, adds in self.groups]
-        return self._cache[tiny]
+    def summaries(self, tiny: TinyTable, places: Places) -> Sequence[Summary]:
+        """Of a table of such people, with these levels."""
+        key = tiny, places
+        if key not in self._cache:
+            self._cache[key] = [self._together(outputs, adds, *key) for outputs, adds in self.groups]
+        return self._cache[key]
 
-    def _together(self, outputs: int, adds: list[tuple[Any, Any]], tiny: TinyTable) -> Summary:
-        present = [(k, *adds[self.place[who]]) for k, who in enumerate(tiny) if who is not None]
+    def _together(
+        self, outputs: int, adds: list[tuple[Any, Any]], tiny: TinyTable, places: Places
+    ) -> Summary:
+        them = zip(places, tiny, strict=True)
+        present = [(k, *adds[self.place[who]]) for k, who in them if who is not None]
         none = np.zeros(0, dtype=np.int64)
         return Summary(
             np.ones(self.size, dtype=np.int64),
@@ -248,31 +272,33 @@ def _examine(reader: TinyReader, plan: Plan, population: Population) -> Iterator
     law_of = cache(partial(_law, reader, plan, population))
 
     possible = reader.possible
-    changes = [(who, None) for who in possible] if reader.is_add_remove else list(combinations(possible, 2))
+    coming = comes_and_goes(reader.neighbors)
+    changes = [(who, None) for who in possible] if coming else list(combinations(possible, 2))
     for k, level in enumerate(population.levels):
         if promised[level] == inf:
             continue
         worst = WorstLoss(plan, level, promised[level])
         if charges[level] > worst.promised:
             worst.see(charges[level], lambda: "more is charged than the share of a level")
-        seen = set()
-        for others in product(reader.possible_or_absent, repeat=len(population.levels) - 1):
-            for person, changed in changes:
-                here, there = (alike((*others[:k], who, *others[k:])) for who in (person, changed))
+        all_others = list(product(reader.possible_or_absent, repeat=len(population.levels) - 1))
+        for at, places in reader.placings(k):
+            seen = set()
+            for others, (person, changed) in product(all_others, changes):
+                here, there = (alike((*others[:at], who, *others[at:])) for who in (person, changed))
                 if (here, there) in seen:
                     continue
                 seen.add((here, there))
-                (law_here, run_here), (law_there, run_there) = law_of(here), law_of(there)
+                (law_here, run_here), (law_there, run_there) = law_of(here, places), law_of(there, places)
                 evidence = partial(_change_text, k, person, changed, others)
                 worst.see(*compare(law_here, law_there, evidence), (run_here, run_there))
         yield worst
 
 
 def _law(
-    reader: TinyReader, plan: Plan, population: Population, tiny: TinyTable
+    reader: TinyReader, plan: Plan, population: Population, tiny: TinyTable, places: Places
 ) -> tuple[Law | Leak, Run | None]:
     try:
-        run, row_chances = reader.run(plan, tiny, population)
+        run, row_chances = reader.run(plan, tiny, population, places)
     except Leak as leak:
         return leak, None
     try:

@@ -20,7 +20,7 @@ import numpy as np
 
 import accord
 from accord.errors import LedgerError, QueryError
-from accord.lab.audit.cases import PARTS, STATISTICS, Scale
+from accord.lab.audit.cases import PARTS, STATISTICS, Scale, opening, said_of
 from accord.lab.audit.cases import QUESTIONS as AUDITED
 from accord.mechanisms import ALL
 from accord.spec import Spec
@@ -196,7 +196,7 @@ def _people(
         "m": (rows % 5 > 0).astype(np.float64),
         "e": np.array([by_person[k] for k in rows.tolist()]) * factor,
     }
-    table: dict[str, Any] = {"epsilon": "e", "neighbors": neighbors}
+    table: dict[str, Any] = {"epsilon": "e"}
     if modifier.levels == "tiers":
         names = dict(zip(levels, _TIERS, strict=True))
         lacks_tier = [k % 7 == 3 for k in range(len(by_person))]
@@ -207,9 +207,8 @@ def _people(
             levels[0] if lacks else level for level, lacks in zip(by_person, lacks_tier, strict=True)
         ]
         table |= {"tiers": dict(zip(_TIERS, levels, strict=True)), "default": _TIERS[0]}
-    if neighbors == "add-remove":
-        table["roster"] = Spec.of([*by_person, *levels])  # one of each level could be there, and is not
-    return columns, table
+    # one of each level could be there, and is not
+    return columns, table | opening(said_of(Spec.of([*by_person, *levels]), neighbors))
 
 
 def opened(example: Example, source: Any = None) -> accord.Table:

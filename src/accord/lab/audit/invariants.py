@@ -24,6 +24,7 @@ from accord.lab.audit.cases import (
     Population,
     Row,
     Statistic,
+    comes_and_goes,
     keep_chances,
     open_table,
     open_tables,
@@ -33,6 +34,7 @@ from accord.lab.audit.cases import (
     promised_losses,
     published_charges,
     real_people,
+    said_of,
     sampling_of,
 )
 from accord.lab.audit.exact import WorstLoss, compare, failure, noisy_answer
@@ -78,8 +80,11 @@ def decisions(statistic: Statistic, neighbors: str) -> Iterator[WorstLoss]:
     possible, query = possible_people(statistic), statistic.ask(TINY)
     plan = accord.plan(population.spec, query, neighbors=neighbors)
     worst = WorstLoss(plan, population.levels[0], Fraction(0))
-    tables = [(who,) * len(population.levels) for who in possible[:: -(-len(possible) // 6)]]
-    roster = population.spec if neighbors == "add-remove" else None
+    size = len(population.levels)
+    tables: list[tuple[Any, ...]] = [(who,) * size for who in possible[:: -(-len(possible) // 6)]]
+    if comes_and_goes(neighbors):  # of fewer people, and of fewer levels
+        tables = [(*table[k % size :], *[None] * (k % size)) for k, table in enumerate(tables)]
+    roster = said_of(population.spec, neighbors)
     table = open_tables(tables, population.numbers, statistic.needs_user, roster)
     receipts: list[Any] = []
     for k in range(len(tables)):

@@ -22,7 +22,7 @@ table is about statistics that behave alike, a row about mechanisms and a column
 - ✓ is offered: the tests release it (`tests/promises/test_offered.py`).
 - A letter is refused, for the reason [below](#reasons): the tests see that it is, and that it costs nothing.
 - ✓<sup>b</sup> is offered, but for the reason b not on {others}. Otherwise engines make no difference.
-- Where `replace` and `add-remove` differ, they stand in this order, as ✓ / a.
+- Where {relations} are not all alike, they stand in this order, as ✓ / ✓ / a.
 
 The columns:
 """
@@ -47,11 +47,12 @@ def page() -> str:
         entry[c.engine] = _letter(c.reason, letters)
     symbols: Symbols = {}
     for statistic, mechanism, modifier, _ in by_engine:
-        both = [_symbol(by_engine[statistic, mechanism, modifier, n]) for n in NEIGHBORS]
-        symbols[statistic, mechanism, modifier] = " / ".join(dict.fromkeys(both))
+        each = [_symbol(by_engine[statistic, mechanism, modifier, n]) for n in NEIGHBORS]
+        symbols[statistic, mechanism, modifier] = each[0] if len({*each}) == 1 else " / ".join(each)
     columns = _alike(MODIFIERS, lambda m: [symbol for key, symbol in symbols.items() if key[2] == m])
     others = " or ".join(name for name, lends in ENGINES.items() if not lends)
-    parts = [_INTRODUCTION.format(offered=sum(c.offered for c in every), all=len(every), others=others)]
+    said = {"offered": sum(c.offered for c in every), "all": len(every), "others": others}
+    parts = [_INTRODUCTION.format(**said, relations=", ".join(f"`{n}`" for n in NEIGHBORS))]
     parts += [f"- **{group[0]}**: {'; '.join(MODIFIERS[m].words for m in group)}" for group in columns]
     for family in _alike(QUESTIONS, lambda s: [symbol for key, symbol in symbols.items() if key[0] == s]):
         parts.append(f"\n## {', '.join(family)}\n\n" + _table(family[0], columns, symbols))

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from accord.lab.audit import offered
+from accord.lab.audit.cases import comes_and_goes
 from accord.lab.audit.offered import Combination
 from accord.lab.audit.program_runs import KEY, Step, World
 from accord.lab.audit.table_forms import Row, Source
 
+_OF_NEIGHBORS = ("neighbors", "roster", "levels", "expected")
 _EXTREMES = {
     "x": (-1e300, 1e300, None),
     "z": (-1e300, 1e300, None),
@@ -51,7 +53,7 @@ def _world(combination: Combination, seed: int) -> World | None:
     for number, row in enumerate(rows):
         who = int(row[user]) if user else number
         people[who] = (*people.get(who, ()), row)
-    options = {name: value for name, value in example.table.items() if name not in ("neighbors", "roster")}
+    options = {name: value for name, value in example.table.items() if name not in _OF_NEIGHBORS}
     types = {name: _type([row[name] for row in rows]) for name in example.columns}
     source = Source("arrays", types, people, options)
     private = [who for who in people if 0 < (source.level(who) or 0) < inf]
@@ -67,7 +69,7 @@ def _world(combination: Combination, seed: int) -> World | None:
         Step(f"show(examples.released({text}, people, {ledger}))", "people", str(example.share), has_ledger),
     )
     changed: tuple[Row, ...] = ()
-    if example.table.get("neighbors") != "add-remove":
+    if not comes_and_goes(combination.neighbors):
         changed = tuple(_other_values(row, example.private, seed) for row in people[person])
     name = f"every combination of {combination.statistic}"
     return World(name, {"people": source}, steps, person, {"people": changed})

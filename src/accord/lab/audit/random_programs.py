@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.util import find_spec
+from math import inf
 
 import numpy as np
 
 from accord.lab.audit.program_runs import KEY, Step, World
 from accord.lab.audit.random_registers import with_registers
 from accord.lab.audit.random_tables import FORMS, TIERS, Dice, other_rows, random_table, somebody
-from accord.lab.audit.rare_worlds import RARITIES, UNDER_ADD_REMOVE, WITH_A_LEDGER
+from accord.lab.audit.rare_worlds import (
+    COMING_AND_GOING,
+    RARITIES,
+    UNDER_ADD_REMOVE,
+    WITH_A_LEDGER,
+    WITH_PRIVATE_LEVELS,
+)
 from accord.lab.audit.table_forms import Source
 from accord.mechanisms import ALL
 from accord.relation import ADD_REMOVE
@@ -90,7 +97,7 @@ def _rare(dice: Dice, ordinary: World) -> World:
         if changed is not None:
             world = changed
             break
-    questions = _RARE_QUESTIONS[:-1] if world.name == UNDER_ADD_REMOVE else _RARE_QUESTIONS
+    questions = _RARE_QUESTIONS[:-1] if world.name in COMING_AND_GOING else _RARE_QUESTIONS
     asked = _released(dice, "people", dice.one(*questions), False)
     return replace(world, program=(*world.program, asked, Step(_SAMPLED, "people")))
 
@@ -281,11 +288,15 @@ def _under_add_remove(dice: Dice) -> World:
     person = somebody(dice, source)
     roster = {0.1234569: 9, 0.3000017: 30, 0.7: 8, 1.5: 20, 2.5: 9, 900.0: 9}
     roster |= {(k + 1) / 100: 1 for k in range(20)}
-    options = f", neighbors='add-remove', roster=accord.Spec.from_groups({roster})"
+    name, said = UNDER_ADD_REMOVE, "neighbors='add-remove', roster"
+    if dice.rng.spawn(1)[0].random() < 0.5:  # which draws nothing of what follows
+        name, said = WITH_PRIVATE_LEVELS, "levels='private', expected"
+        roster |= {inf: 5}  # as every tier must be expected
+    options = f", {said}=accord.Spec.from_groups({roster})"
     steps = [_opening("people", source, options), Step("show(people.spec()); show(people.columns)", "people")]
     for _ in range(2):
         asked = question(dice, user, public=False)
         steps.append(_planned(dice, "people", asked))
         steps.append(_released(dice, "people", asked, False))
     steps.append(Step(_SAMPLED, "people"))
-    return World(UNDER_ADD_REMOVE, {"people": source}, tuple(steps), person, {"people": ()})
+    return World(name, {"people": source}, tuple(steps), person, {"people": ()})

@@ -15,7 +15,7 @@ from typing import Any
 
 from accord.lab.audit.program_runs import Step, World
 from accord.lab.audit.random_tables import FORMS, TIERS, Dice, level_of
-from accord.lab.audit.rare_worlds import UNDER_ADD_REMOVE
+from accord.lab.audit.rare_worlds import UNDER_ADD_REMOVE, WITH_PRIVATE_LEVELS
 from accord.lab.audit.table_forms import Register, Row, Source
 
 _AS_OF = date(2026, 6, 1)
@@ -24,7 +24,12 @@ _ELSEWHERE = 1_000_000
 
 
 def with_registers(dice: Dice, world: World) -> World:
-    """The same world, with the levels of its tables in registers where people are known by an id."""
+    """The same world, with the levels of its tables in registers where people are known by an id.
+
+    A register is public, so that there is none where levels are private.
+    """
+    if world.name == WITH_PRIVATE_LEVELS:
+        return world
     for name, source in world.sources.items():
         if "user" in source.options and isinstance(source.options["epsilon"], str):
             world = _with_register(dice, world, name, source)

@@ -11,7 +11,9 @@ from accord.lab.audit.random_tables import Dice
 from accord.lab.audit.table_forms import Row
 
 UNDER_ADD_REMOVE, WITH_A_LEDGER = "programs under add-remove", "programs with a ledger"
-"""Names of worlds."""
+WITH_PRIVATE_LEVELS = "programs with private levels"
+COMING_AND_GOING = (UNDER_ADD_REMOVE, WITH_PRIVATE_LEVELS)
+"""Names of worlds, and those in which somebody is there or not."""
 _NOT_DATES = ("unknown", "2020-02-30", "24:00", "infinity", "2020-13-01 25:00", "31.1.2020")
 """What may stand in the place of a date in a table without types."""
 Rows = tuple[Row, ...]
@@ -74,9 +76,9 @@ def _with_accents_in_ids(dice: Dice, world: World) -> World | None:
 
 
 def _with_a_level_that_is_none(dice: Dice, world: World) -> World | None:
-    """Under add-remove, the person has what is not a level, and is not read."""
+    """Where people come and go, the person has what is not a level, and is not read."""
     options = world.sources["people"].options
-    if world.name != UNDER_ADD_REMOVE or not isinstance(options["epsilon"], str):
+    if world.name not in COMING_AND_GOING or not isinstance(options["epsilon"], str):
         return None
     bad = "gold" if "tiers" in options else -1.0
 

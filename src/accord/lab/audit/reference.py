@@ -42,6 +42,8 @@ from accord.lab.audit.reference_values import (
 )
 
 PUBLIC, HALF, DAY = inf, Fraction(1, 2), 86_400
+COMING = ("add-remove", "private-levels")
+"""Neighbors are tables with and without somebody."""
 FARTHEST, FINER, BETWEEN_EDGES, Q = 2**50, 2**10, 2**32, 2**9
 """Of people with many rows: the most steps that one lies from the lower bound, parts of a step for sums,
 steps between the first and the last edge of a histogram. Of regressions: steps from the middle to a bound."""
@@ -89,7 +91,8 @@ def people(
 ) -> list[Person]:
     """Everyone with their rows and the strictest level of these.
 
-    `roster`: under add-remove, the levels of people who could be there. Who has another level is not read.
+    `roster`: under add-remove, the levels of people who could be there; of private levels, those that there
+    are. Who has another level is not read.
     """
     by_person: dict[Any, list[Row]] = {}
     for place, row in enumerate(rows):
@@ -487,7 +490,7 @@ def _added(
     if statistic == "regression":
         return [*enumerate(moments(question, rows, name))]
     if statistic in ("covariance", "correlation"):
-        return [*enumerate(_of_two(question, rows, name is not None, partly or neighbors == "add-remove"))]
+        return [*enumerate(_of_two(question, rows, name is not None, partly or neighbors in COMING))]
     if statistic == "histogram":
         return [(k, 1) for k in bins(question, rows, name)]
     k = integer(question, rows, name is not None) if rows else None
@@ -495,7 +498,7 @@ def _added(
         on = grid(question)
         worth = Fraction(0) if k is None else on.low + k * on.step
         k = int((worth - min(Fraction(0), on.low)) / _common(on.low, on.step))
-    elif k is not None and additive and (partly or neighbors == "add-remove") and not each:
+    elif k is not None and additive and (partly or neighbors in COMING) and not each:
         span = grid(question).cells
         return [(0, 2 * k - span), (1, span)] if stays else [(0, k), (1, span - k)]
     if k is None:
@@ -547,7 +550,7 @@ def times(question: Question, neighbors: str = "replace") -> int:
     And that for each of the groups that they may be in; of a count, no more often than there are groups.
     """
     at_most: int = question.get("at_most", 1) if "by" in question else 1
-    if (membership(question) is None and not excludes(question)) or neighbors == "add-remove":
+    if (membership(question) is None and not excludes(question)) or neighbors in COMING:
         return at_most
     if _stays(question):
         return 1
@@ -566,7 +569,7 @@ def chance(level: float, t: float, neighbors: str = "replace") -> tuple[Fraction
         return kept, kept
     reckon, one = Context(prec=60, Emax=10**8, Emin=-(10**8)), Decimal(1)
     e, s = (Decimal(int(x)).scaleb(-6) for x in (level, t))
-    if neighbors == "add-remove":  # (e^ε − 1)/(e^t − 1)
+    if neighbors in COMING:  # (e^ε − 1)/(e^t − 1)
         below = reckon.subtract(reckon.exp(s), one)
     else:  # (e^ε − 1)/[(e^s − 1) + e^ε(1 − e^−s)] for s = t/2
         s = reckon.divide(s, Decimal(2))

@@ -24,17 +24,18 @@ from accord.lab.audit.cases import (
     Person,
     Row,
     Statistic,
+    comes_and_goes,
     keep_chances,
     open_tables,
     plans,
     promised_losses,
     real_people,
+    said_of,
     sampling_of,
 )
 from accord.lab.audit.exact import WorstLoss, compare, failure, noisy_answer
 from accord.lab.audit.release_laws import SURE, Law, Leak, RecordingNoise, law_if_all_are_kept
 from accord.planning import Plan
-from accord.relation import ADD_REMOVE
 from accord.release.release import read_summaries
 from accord.spec import Spec
 from accord.statistics import Grouped
@@ -84,7 +85,7 @@ class _Tables:
         user: bool,
         rng: np.random.Generator,
     ) -> None:
-        if neighbors == "add-remove":
+        if comes_and_goes(neighbors):
             levels = (*levels, _UNEXPECTED)
         self.neighbors, self.levels, self.user, self.rng = neighbors, levels, user, rng
         self.query = statistic.ask(REAL)
@@ -97,7 +98,7 @@ class _Tables:
         raw = [levels[k % len(levels)] for k in range(_PEOPLE)]
         numbers = [float(level) for level in raw]
         expected = [x for x in (*numbers, *map(float, levels)) if x != float(_UNEXPECTED)]
-        self.roster = Spec.of(expected) if neighbors == "add-remove" else None
+        self.roster = said_of(Spec.of(expected), neighbors)
         self.spec = self.roster or Spec.of(numbers)
         tables: list[list[Person | None]] = [[*self.base]]
         self.versions: dict[str, list[int]] = {}
@@ -197,7 +198,7 @@ def amplified(plan: Plan, level: str, inner: float) -> float:
     t, pi = sampled.t, keep_chances(plan).get(int(to_micro(float(level))), 0) / SURE
     if t == PUBLIC or pi == 0:
         return inner
-    if plan.target.relation == ADD_REMOVE:
+    if not plan.target.relation.people_are_public:
         largest = max(min(t / 10**6, inner), inner / plan.times)
         several, rest = divmod(inner, largest) if largest else (0, 0.0)
         return several * _log_mixture(pi, largest) + _log_mixture(pi, rest)
