@@ -32,8 +32,11 @@ def sql(select: str, is_planned: bool, **given: Any) -> None:
 
     refuse_in(given["as_json"])
     people = parsing.table_of({**given, "source": source_of(select)})
-    said = {name: given[name] for name in ("max_rows", "membership", "at_most", "one_row_each")}
+    said: dict[str, Any] = {
+        name: given[name] for name in ("max_rows", "membership", "at_most", "one_row_each")
+    }
     bounds, keys = _bounds(given["bounds"]), _keys(people, given["keys"])
+    said["gap"] = _gaps(given["gap"])
     if is_planned:
         asked = people.select(select, bounds, keys, **said).asked
         with working("reading the levels"):
@@ -64,6 +67,17 @@ def _bounds(texts: tuple[str, ...]) -> dict[str, Any]:
             )
         bounds[column] = parsing.as_number(low.strip()), parsing.as_number(high.strip())
     return bounds
+
+
+def _gaps(texts: tuple[str, ...]) -> dict[str, Any]:
+    """{column: gap}, from COLUMN=D."""
+    gaps = {}
+    for text in texts:
+        column, _, gap = text.rpartition("=")
+        if not column:
+            raise click.UsageError(f"--gap has {text!r}, which is not COLUMN=D. Write --gap stay=1.5.")
+        gaps[column] = parsing.as_number(gap.strip())
+    return gaps
 
 
 def _keys(people: accord.Table, texts: tuple[str, ...]) -> dict[str, Any]:

@@ -65,6 +65,14 @@ ALL: tuple[Mechanism, ...] = (
         (sample.MEANS, sample.RANKS, regression.SAMPLED, sample.ALGORITHMS),
     ),
     Mechanism("pe", "[J] Definition 10", _WHOLE_LEVEL, _REPLACE, (pe.METHOD,)),
+    Mechanism(
+        "robust",
+        "ours, where levels go with values",
+        "person i loses min(ε_i, τ)",
+        _BOTH,
+        (weighted_mean(charges.robust), weighted_rank(charges.robust)),
+        needs_gap=True,
+    ),
 )
 
 

@@ -232,6 +232,7 @@ class Table:
         bounds: Mapping[str, Any] | None = None,
         keys: Mapping[str, Any] | None = None,
         *,
+        gap: Mapping[str, float] | None = None,
         max_rows: int | None = None,
         membership: str = "private",
         at_most: int | None = None,
@@ -241,7 +242,7 @@ class Table:
         from accord.statistics.select import Given, read_select
 
         said = (self.user, max_rows, membership, at_most, one_row_each)
-        return read_select(text, Given(self.columns, bounds or {}, keys or {}, *said))
+        return read_select(text, Given(self.columns, bounds or {}, keys or {}, *said, gap=gap or {}))
 
     def sql(
         self,
@@ -249,6 +250,7 @@ class Table:
         bounds: Mapping[str, Any] | None = None,
         keys: Mapping[str, Any] | None = None,
         *,
+        gap: Mapping[str, float] | None = None,
         max_rows: int | None = None,
         membership: str = "private",
         at_most: int | None = None,
@@ -269,6 +271,7 @@ class Table:
                 after FROM is what you call this table.
             bounds: of the columns that are aggregated: {"stay": (0, 60)}; as the table declares them.
             keys: the groups: {"ward": ["A", "B"]}; as the table declares them.
+            gap: how far the means of any two levels may lie apart in a column of AVG: {"stay": 1.5}.
             max_rows: where people have several rows, the most that one counts for in COUNT(*).
             membership: whether everyone may know who is in which group of GROUP BY; then there are no
                 conditions.
@@ -285,6 +288,7 @@ class Table:
             text,
             bounds,
             keys,
+            gap=gap,
             max_rows=max_rows,
             membership=membership,
             at_most=at_most,

@@ -77,7 +77,7 @@ def predict_largest(
         return Largest(sqrt(squares), min(2 * half, everyone))
     noise = 2 * spread.laplace**2
     slack = everyone * choice_slack(calibration, people, groups, ALPHA / 2)
-    if not spread.sampling:
+    if not (spread.sampling or spread.bias):
         return Largest(sqrt(noise), min(slack, everyone))
     weights = replace(spread, laplace=0.0)
     squares = fsum(w * weights.half_width(p * exp(-u)) ** 2 for u, w in _rule())

@@ -93,7 +93,7 @@ class Release(Arithmetic, Generic[A]):
     def _row(self, part: Release | None) -> dict[str, Any]:
         if part is None:
             return {"value": None, "rmse": None, "few": True}
-        worst = midpoint_error(part.plan.target, part.plan.spec.total)
+        worst = midpoint_error(part.plan.target, part.plan.people)
         few = part.rmse > worst / 2 or part.mechanism == "midpoint"
         return {"value": part.value, "rmse": part.rmse, "few": few}
 
@@ -175,8 +175,9 @@ class Release(Arithmetic, Generic[A]):
         In `plan.unit`. For a quantile: the percentiles of these people (their values rounded to the grid's
         steps) between which the answer lies; of several quantiles, between which all of them lie together.
         Of groups, {key: interval}; where some are left out (`suppress=`), all of them together lie in theirs.
-        Of a workload, a list. Free of charge. It does not hold the bias that arises when levels go with
-        values: `plan.bias_bound` is for that.
+        Of a workload, a list. Free of charge. It holds the bias that arises when levels go with values as far
+        as a gap is declared (`gap=`), and else not at all: for that there are `plan.bias_bound` and
+        `plan.break_even_gap`.
         """
         return self._of_each(confidence, Release.interval, self.interval_around)
 
@@ -257,13 +258,13 @@ class Release(Arithmetic, Generic[A]):
         if part is None or part.largest is None or not self.suppressed:
             return None
         if not self.released:
-            return float(self.plan.spec.total)
+            return float(self.plan.people)
         shown = {part.group_of(row) for row in cast(list[dict[str, Any]], self.answer)}
         others = [self.released[place] for group, place in part.places.items() if group not in shown]
         if self.plan.chooses_first:
             return left_out_at_most(self.plan, self.released, others, 1 - confidence)
         largest = max(others)
-        value = self.plan.target.finish(largest, self.plan.spec.total)
+        value = self.plan.target.finish(largest, self.plan.people)
         _, high = self.interval_around(value, largest, 1 - (1 - confidence) / self.groups_together)
         return float(high)
 
@@ -273,7 +274,7 @@ class Release(Arithmetic, Generic[A]):
         What cannot be is cut off, up to the answer: the truth is not there, so that what is left holds it.
         """
         target, factor = self.plan.target, self.plan.error_factor(released)
-        possible, model = target.possible(self.plan.spec.total), self.plan.prediction.error_model
+        possible, model = target.possible(self.plan.people), self.plan.prediction.error_model
         ends = possible if factor is None else model.interval(value, released, confidence, factor)
         return clipped(ends, possible, value) if isinstance(target, Additive) else ends
 

@@ -27,7 +27,7 @@ so that a SELECT with public groups has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from accord.errors import QueryError, did_you_mean
@@ -120,6 +120,7 @@ class Given:
     membership: str = "private"
     at_most: int | None = None
     one_row_each: bool = False
+    gap: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def several_rows_of(self) -> str | None:
@@ -131,9 +132,10 @@ def _refuse_unknown(given: Given) -> None:
     """Refuse bounds and keys of columns that there are none of, and words that mean nothing."""
     if given.membership not in MEMBERSHIP:
         raise QueryError(f"membership={given.membership!r} is not offered. It is 'private' or 'public'.")
-    for argument, of_columns in (("bounds", given.bounds), ("keys", given.keys)):
+    examples = {"bounds": '{"stay": (0, 60)}', "keys": '{"ward": ["A", "B"]}', "gap": '{"stay": 1.5}'}
+    for argument, example in examples.items():
+        of_columns = getattr(given, argument)
         if not isinstance(of_columns, Mapping):
-            example = '{"stay": (0, 60)}' if argument == "bounds" else '{"ward": ["A", "B"]}'
             raise QueryError(f"{argument}= of a SELECT are given by column: {argument}={example}.")
         for column in of_columns:
             if column not in given.columns:
@@ -341,7 +343,8 @@ class _Reader:
             return self._share(node, part)
         column = self._names.column(node.this)
         self._refuse_of_rows(node, column)
-        return ask(column, self._given.bounds.get(column), **part)
+        gap = {"gap": self._given.gap[column]} if ask is mean and column in self._given.gap else {}
+        return ask(column, self._given.bounds.get(column), **gap, **part)
 
     def _of_two_columns(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
         refuse_more(node, "this", "expression")
