@@ -40,8 +40,9 @@ def gap_sentence(plan: Plan) -> str:
         return "Right even if levels go with values: everyone counts the same."
     if gap is not None:
         return (
-            f"Right if {scale.compared} of any two levels differ by at most {scale.text(gap)}, as declared: "
-            f"the worst bias that this allows, {error(plan.prediction.bias)}, is in the errors and intervals."
+            f"Right if the {scale.compared} of any two levels differ by at most {scale.text(gap)}, as "
+            f"declared: the worst bias that this allows, {error(plan.prediction.bias)}, is in the errors and "
+            "intervals."
         )
     if break_even >= float(scale.most):
         return (
