@@ -1,6 +1,7 @@
 """Levels that go with values: `robust` is the best of all weightings, and what a gap does to plans."""
 
 from fractions import Fraction
+from itertools import product
 from math import inf, sqrt
 
 import cvxpy as cp
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import QUERIES, RANKED, specs
+from noises import Fixed
+from strategies import QUERIES, RANKED, specs, summary_of
 
 import accord
 from accord import theory
@@ -433,3 +435,89 @@ def test_gaps_in_words():
     assert of_values(Fraction(10)).text(0.25) == "0.25 (2.5 % of the bounds)"
     assert GapScale(Fraction(100), unit="percentile points").text(3.2) == "3.2 percentile points"
     assert GapScale(Fraction(1)).text(0.052) == "0.052"
+
+
+# ---- a private look at the gap -------------------------------------------------------------------------------
+
+
+def level_means(missing):
+    from accord.statistics.levels import LevelMeans
+
+    asked = accord.mean("x", (0, 2), step=1, missing=missing)
+    fields = {name: getattr(asked, name) for name in ("step", "missing", "kind", "declared")}
+    query = LevelMeans("x", asked.low, asked.high, **fields, levels=("0.5", "2", "inf"))
+    return accord.plan(accord.Spec.from_groups({0.5: 2, 2: 3, inf: 1}), query, "mix", 0.5)
+
+
+@pytest.mark.parametrize("missing", ["none", "exclude"])
+def test_each_level_pays_for_its_own_mean(missing):
+    """All tables of these people, and all changes of one: only the sums of their level move, by at most what
+    the noise there is for; so each loses exactly half of their level."""
+    plan = level_means(missing)
+    each, values = plan.target.each, (0, 1, 2, *((None,) if missing == "exclude" else ()))
+    level_of = [0, 0, 1, 1, 1, 2]
+    drawn = Fixed()
+
+    def answered(people):
+        summary = summary_of(plan.spec, plan.query, [None if q is None else (q,) for q in people])
+        return plan.method.answer(summary, plan.calibration, plan.target, drawn)
+
+    most = [Fraction(0)] * 3
+    for others in product(values, repeat=2):
+        for k, level in enumerate(level_of):
+            table = [others[j % 2] for j in range(6)]
+            sums = []
+            for value in values:
+                table[k] = value
+                sums.append(list(plan.target.of_each(answered(table))))
+            people = plan.spec.counts
+            for one in sums:
+                for other in sums:
+                    for j in range(3):
+                        move = sum(abs(a - b) for a, b in zip(one[j][1], other[j][1], strict=True))
+                        assert j == level or move == 0
+                        most[j] = max(most[j], move * people[j])
+    assert most == [each.sensitivity] * 3
+    noises = each.released
+    assert drawn.scales[: 2 * noises] == [
+        Fraction(10**6 * each.sensitivity, charge) for charge in (250_000, 1_000_000) for _ in range(noises)
+    ]
+    assert dict(plan.charges) == {0.5: 0.25, 2.0: 1.0, inf: inf}
+
+
+def look_at(levels, values, **options):
+    table = accord.table({"x": values, "e": levels}, epsilon="e")
+    return table.check_gap("x", (0, 100), **options)
+
+
+def test_a_look_bounds_the_gap_and_says_what_it_would_change():
+    rng = np.random.default_rng(1)
+    levels = np.repeat([5.0, 20.0], [40_000, 60_000])
+    values = np.where(levels == 5.0, 40.0, 45.0) + rng.uniform(-20, 20, levels.size)
+    look = look_at(levels, values, share=0.2)
+    assert look.at_least < 5.0 < look.at_most < 8.0 and look.tells and not look.too_strict
+    assert look.after.query.gap == pytest.approx(look.at_most, rel=1e-5)
+    assert "With 95% the gap between these levels is at most " in str(look)
+    assert [line["charge"] for line in look.receipt()["charges"]] == ["1", "4"]
+    assert repr(look).startswith("<GapLook: at most ")
+
+
+def test_a_look_says_where_levels_are_too_strict_to_tell():
+    levels, values = np.repeat([0.01, 1.0], [100, 900]), np.linspace(0, 100, 1000)
+    look = look_at(levels, values)
+    assert not look.tells and look.too_strict[0] == "0.01" and look.after is None
+    assert "Too strict, or too few, to tell: level 0.01" in str(look)
+    assert "which tells nothing" in str(look)
+
+
+def test_a_look_is_refused_where_there_is_nothing_to_compare():
+    with pytest.raises(PlanError, match=r"^a look at the gap compares 2 to 100 levels, and there are 1\."):
+        look_at(np.ones(5), np.arange(5.0))
+    with pytest.raises(PlanError, match=r"and there are 101\. Take a gap from public knowledge"):
+        look_at(1 + np.arange(101.0), np.arange(101.0))
+    roster = accord.Spec.from_groups({1: 5, 2: 5})
+    table = accord.table({"x": [1.0], "e": [1.0]}, epsilon="e", neighbors="add-remove", roster=roster)
+    with pytest.raises(
+        QueryError, match=r"^with neighbors='add-remove' it is private how many people a level"
+    ):
+        table.check_gap("x", (0, 100))

@@ -37,6 +37,7 @@ from accord.statistics.query import A
 if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.people.public import PublicLook
+    from accord.release.gaps import GapLook
     from accord.release.selected import Answers
     from accord.statistics.select import Selected
 
@@ -333,6 +334,39 @@ class Table:
         from accord.release.looking import look
 
         return look(self, column, bounds, gap, share, per_person, ledger=ledger, actor=actor, purpose=purpose)
+
+    def check_gap(
+        self,
+        column: str,
+        bounds: tuple[float, float] | None = None,
+        *,
+        share: float = 0.05,
+        missing: str | float = "exclude",
+        per_person: str | None = None,
+        confidence: float = 0.95,
+        ledger: Ledger | None = None,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> GapLook:
+        """A private look at how far the means of two levels lie apart, for `gap=`: docs/gap.md.
+
+        It releases a mean for each level, for which each level pays with this share of itself.
+
+        Args:
+            column: of numbers.
+            bounds: public; as the table declares them.
+            share: the fraction of everyone's level that is spent on it.
+            missing, per_person: as of `accord.mean`.
+            confidence: with which the gap is not larger than `at_most`.
+            ledger, actor, purpose: as of `release`.
+
+        Raises:
+            PlanError: there is one level, or more than a hundred. Nothing is spent.
+        """
+        from accord.release.gaps import check_gap
+
+        signature = {"actor": actor, "purpose": purpose}
+        return check_gap(self, column, bounds, share, missing, per_person, confidence, ledger, signature)
 
     def own_ledger(self) -> Ledger | None:
         """The ledger of its description; None: it has none."""

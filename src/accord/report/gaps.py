@@ -1,13 +1,23 @@
-"""What a gap between levels does to an answer, in words: the sentence that plans and releases begin with."""
+"""What a gap between levels does to an answer, in words: the sentence that plans and releases begin with.
+
+And what a private look tells about it.
+"""
 
 from __future__ import annotations
 
 from math import isinf
+from typing import TYPE_CHECKING
 
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from accord.planning import NO_DATA, Plan
-from accord.report.tables import MOST_ROWS, error, shortened
+from accord.report.tables import MOST_ROWS, add_row, error, near, shortened, text_table, to_text
+from accord.statistics.gap import of_values
+from accord.statistics.query import decimal
+
+if TYPE_CHECKING:
+    from accord.release.gaps import GapLook
 
 
 def gap_view(plan: Plan) -> list[Text]:
@@ -50,6 +60,39 @@ def gap_sentence(plan: Plan) -> str:
             "be at most as large as the error."
         )
     return f"Right if levels do not go with values; breaks even at a gap of {scale.text(break_even)}."
+
+
+def look_text(look: GapLook) -> str:
+    """What `print` shows of a private look at the gap."""
+    scale = of_values(decimal(look.width))
+    table = text_table("level", ">mean", f">its expected mean, {look.confidence:.0%} together")
+    for level, mean in look.means.items():
+        low, high = look.within[level]
+        digits = (high - low) / 4
+        add_row(table, level, near(mean, digits), f"{near(low, digits)} … {near(high, digits)}")
+    views: list[RenderableType] = [Text(look.release.plan.query.label, "bold"), table]
+    if look.too_strict:
+        what = "has" if len(look.too_strict) == 1 else "have"
+        views.append(
+            Text(
+                f"Too strict, or too few, to tell: level {', '.join(look.too_strict)} {what} a mean that may "
+                "lie anywhere in more than half of the bounds. Give a larger share=, or take a gap from public "
+                "knowledge (docs/gap.md)."
+            )
+        )
+    bound = f"With {look.confidence:.0%} the gap between these levels is at most {scale.text(look.at_most)}"
+    least = f", and at least {scale.text(look.at_least)}" if look.at_least else ""
+    views.append(Text(f"{bound}{least}."))
+    if look.after is None:
+        views.append(Text("That is half of the bounds or more, which tells nothing."))
+    else:
+        plans = (f"{plan.mechanism}, rmse {error(plan.rmse)}" for plan in (look.before, look.after))
+        without, declared = plans
+        views.append(
+            Text(f"A mean at everyone's whole level: {without} without a gap; {declared} with this one.")
+        )
+    views.append(Text("Who opted out was not read, and may differ more.", "dim"))
+    return to_text(Group(*views))
 
 
 def _of_public_groups(plan: Plan) -> list[Text]:

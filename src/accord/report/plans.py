@@ -241,7 +241,7 @@ def bias_text(plan: Plan) -> Text:
         return Text(f"κ = {plan.bias_bound:.3f}: {worst}; the errors and intervals have that in them.")
     if plan.bias_bound is not None:
         return Text(plan.query.about_bias(plan.bias_bound))
-    why = "no data are read." if plan.mechanism in NO_DATA else "the answer is biased by design."
+    why = "no data are read." if plan.mechanism in NO_DATA else plan.query.why_no_kappa
     return Text(f"κ is not defined here: {why}")
 
 

@@ -48,8 +48,10 @@ class GapScale:
         >>> GapScale(Fraction(200_000), "means", of_most="the bounds").text(4800)
         '4,800 (2.4 % of the bounds)'
         """
-        number = f"{float(gap):,.4g}" if float(gap) < 1e6 else f"{float(gap):,.0f}"
-        share = f" ({100 * float(gap) / float(self.most):.2g} % of {self.of_most})" if self.of_most else ""
+        number = f"{float(gap):,.4g}" if float(gap) < 1000 else f"{float(gap):,.0f}"
+        percent = 100 * float(gap) / float(self.most)
+        rounded = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+        share = f" ({rounded} % of {self.of_most})" if self.of_most else ""
         return number + (f" {self.unit}" if self.unit else "") + share
 
 

@@ -109,6 +109,11 @@ class Query(ABC, Generic[A]):
         """What a gap is about here, and in which unit; None: no gap bounds how far it may be off."""
         return None
 
+    @property
+    def why_no_kappa(self) -> str:
+        """Why κ is not defined where data are read."""
+        return "the answer is biased by design."
+
     compared: ClassVar[tuple[str, str]] = ("share", "shares")
     """What κ compares between levels: one and several of them."""
 
