@@ -75,9 +75,9 @@ def look_text(look: GapLook) -> str:
         what = "has" if len(look.too_strict) == 1 else "have"
         views.append(
             Text(
-                f"Too strict, or too few, to tell: level {', '.join(look.too_strict)} {what} a mean that may "
-                "lie anywhere in more than half of the bounds. Give a larger share=, or take a gap from public "
-                "knowledge (docs/gap.md)."
+                f"Too strict, or too few, to tell: level {', '.join(look.too_strict)} {what} a mean that "
+                "may lie anywhere in more than half of the bounds. Give a larger share=, or take a gap from "
+                "public knowledge (docs/gap.md)."
             )
         )
     bound = f"With {look.confidence:.0%} the gap between these levels is at most {scale.text(look.at_most)}"
