@@ -211,6 +211,7 @@ def _of_rows(filled: dict[str, Any], per_person: str, declared: Declared, label:
     steps hold for the smallest and the largest row only, a standard deviation for none.
     """
     holds = {"bounds", "missing"} | ({"step", "rounded"} if per_person in ("min", "max") else set())
+    holds |= {"gap"} if per_person == "mean" else set()  # which is declared of people
     kept = {name: value for name, value in filled.items() if name in holds}
     if per_person != "sum":
         return kept
