@@ -57,7 +57,8 @@ def measured(mechanism, gap, population, spec, correlation):
 
 def survey():
     """{characteristic: the largest difference between people of four kinds of concern}."""
-    rows = list(csv.DictReader(open(HERE / "privacy_attitudes.csv", encoding="utf-8")))
+    text = (HERE / "privacy_attitudes.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
     kinds = ("concern_5", "concern_4", "concern_3", "concern_1or2")
 
     def means(value):
@@ -69,7 +70,8 @@ def survey():
 
     return {
         "age, of bounds 18 … 100": means(lambda row: MIDDLE[row["age_group"]]) / 82,
-        "household income, of bounds 0 … 200,000": means(lambda row: INCOME[row["household_income"]]) / 200_000,
+        "household income, of bounds 0 … 200,000": means(lambda row: INCOME[row["household_income"]])
+        / 200_000,
         "share of women": means(lambda row: row["gender"] == "female"),
         "share of people from 65 on": means(lambda row: row["age_group"] == "65+"),
         "share with less than 25,000": means(lambda row: row["household_income"] == "<25k"),
@@ -109,11 +111,17 @@ def main() -> None:
         lw=0,
         label="robust, gap off by 2",
     )
-    right.plot(CORRELATIONS, held["affine, no gap declared"], "o-", color=COLOURS["affine"], label="no gap declared")
+    right.plot(
+        CORRELATIONS, held["affine, no gap declared"], "o-", color=COLOURS["affine"], label="no gap declared"
+    )
     right.plot(CORRELATIONS, held["robust"], "o-", color=COLOURS["robust"], label="gap declared")
     right.axhline(0.95, color="black", lw=0.8, ls=":")
-    left.set(xlabel="rank correlation of level and income", ylabel="error of the mean (dollars)", ylim=(0, None))
-    right.set(xlabel="rank correlation of level and income", ylabel="95 % intervals that hold", ylim=(0, 1.03))
+    left.set(
+        xlabel="rank correlation of level and income", ylabel="error of the mean (dollars)", ylim=(0, None)
+    )
+    right.set(
+        xlabel="rank correlation of level and income", ylabel="95 % intervals that hold", ylim=(0, 1.03)
+    )
     for axes in (left, right):
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)

@@ -205,7 +205,7 @@ def _by_size(task: Task, calibration: RankCalibration, spent: Spending) -> BySiz
         extreme=isinstance(target, Extremes),
         listed=isinstance(target, Quantiles) and target.listed,
         smooth_cost=target.smooth_cost,
-        bias=task.largest_bias * bias_bound(task, calibration),
+        bias=task.largest_bias * bias_bound(task, calibration) if task.largest_bias else 0.0,
     )
 
 
