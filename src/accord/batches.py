@@ -63,6 +63,10 @@ QUESTION = (
     Field("bounds", _ANYTHING, "[low, high], public; of a regression or a covariance, a table of them"),
     Field("step", TEXT_OR_NUMBER, "The values' own resolution"),
     Field("std", NUMBER, "A publicly known upper bound of the standard deviation"),
+    Field(
+        "gap", NUMBER, "How far the means (shares, distributions) of any two levels may lie apart, publicly"
+    ),
+    Field("about", one_of("everyone"), "Of everyone, the opted-out included: with a gap"),
     Field("missing", VALUE, "What becomes of missing values"),
     Field("where", TEXT, 'Of whom, such as "age >= 65"'),
     Field("by", TEXTS, "An answer for each group of this column, or for each combination of several"),

@@ -78,6 +78,7 @@ COLUMN = (
     Field("step", TEXT_OR_NUMBER, "The values' own resolution, such as 1, or '1 day'"),
     Field("rounded", TRUE_OR_NUMBERS, "Whether people round such values, publicly known, or to which steps"),
     Field("std", NUMBER, "A publicly known upper bound of the standard deviation"),
+    Field("gap", NUMBER, "How far the means of any two levels may lie apart, publicly known: of means"),
     Field("missing", VALUE, "'none' if it is publicly known that no value is missing; or what one counts as"),
     Field("keys", KEYS, "Its groups or categories, from public knowledge: a list, or a file of one"),
 )
@@ -325,8 +326,9 @@ def _read_column(section: Section, name: str) -> Declared:
         asked = statistics.mean if kind in (None, "number") and not _has_moments(bounds) else statistics.min
         with section.at("bounds"):
             asked(name, bounds)
-        for key in ("step", "std", "missing"):
-            if key in given and given[key] != "none" and not (key == "std" and asked is statistics.min):
+        for key in ("step", "std", "missing", "gap"):
+            is_of_means = key in ("std", "gap") and asked is statistics.min
+            if key in given and given[key] != "none" and not is_of_means:
                 with section.at(key):
                     asked(name, bounds, **{key: given[key]})
         if "rounded" in given:
@@ -337,7 +339,7 @@ def _read_column(section: Section, name: str) -> Declared:
                 "bounds", f"bounds of {_kinds_of(bounds)[0]}s are declared of a column of kind {kind!r}."
             )
     else:
-        for key in ("step", "std", "rounded", "total"):
+        for key in ("step", "std", "rounded", "total", "gap"):
             if key in given:
                 section.refuse(
                     key, f"{key} is about values between bounds. Declare bounds = [low, high] as well."
@@ -363,6 +365,7 @@ def _read_column(section: Section, name: str) -> Declared:
         keys,
         given.get("about", ""),
         given.get("rounded"),
+        given.get("gap"),
     )
 
 

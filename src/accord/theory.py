@@ -10,9 +10,9 @@ are never capped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import fsum, inf, log2
+from math import fsum, inf, log2, sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -71,31 +71,40 @@ class TwoGroups:
     weights: tuple[float, float]
 
 
-def affine(spec: Spec, width: float = 1.0, std: float | None = None) -> Affine:
+def affine(spec: Spec, width: float = 1.0, std: float | None = None, gap: float = 0.0) -> Affine:
     """The best affine estimator. [C] Algorithm 1, [Z] Claim 1.
+
+    `gap`: how far the means of any two levels may lie apart, at most. The best is then the mechanism
+    `robust`, with a smaller τ, and the worst bias is in its error.
 
     >>> a = affine(Spec.of([0.5, 1]))                     # [Z] Example 1: 37/36
     >>> round(a.mse * 36, 9), a.tau, a.weights.tolist()
     (37.0, 1.0, [0.333..., 0.666...])
+    >>> affine(Spec.from_groups({0.1: 5000, 1: 5000}), gap=0.1).tau      # 0.16 without a gap
+    0.100158...
     """
     levels, people = _levels_and_people(spec)
     variance = _sigma(width, std) ** 2
-    tau = clip(levels, people, 2 * width**2 / variance)
+    _refuse_gap(width, gap)
+    tau = clip_under_gap(levels, people, 2 * width**2 / variance, gap**2 / variance, spec.total)
     if tau == inf:
         return Affine(inf, 0.0, variance / spec.total, np.full(levels.size, 1 / spec.total))
     c = np.minimum(levels, tau)
     s, q = float(people @ c), float(people @ c**2)  # s_τ and q_τ of [Z] Claim 1
-    return Affine(tau, width / s, (variance * q + 2 * width**2) / s**2, c / s)
+    kappa = float(people @ np.maximum(c / s - 1 / spec.total, 0))
+    return Affine(tau, width / s, (variance * q + 2 * width**2) / s**2 + (gap * kappa) ** 2, c / s)
 
 
-def threshold(spec: Spec, width: float = 1.0, std: float | None = None) -> Threshold:
-    """The best unique threshold. [Z] Definition 6, eq. (3).
+def threshold(spec: Spec, width: float = 1.0, std: float | None = None, gap: float = 0.0) -> Threshold:
+    """The best unique threshold. [Z] Definition 6, eq. (3). `gap` is that of `affine`.
 
     >>> threshold(Spec.of([0.5, 1])).mse * 8              # [Z] Example 1: 17/8
     17.0
     """
     levels, people = _levels_and_people(spec)
     errors = threshold_errors(levels, people, _sigma(width, std) ** 2, 2 * width**2)
+    _refuse_gap(width, gap)
+    errors += (gap * threshold_kappas(people, spec.total)) ** 2
     best = int(np.argmin(errors))
     return Threshold(float(levels[best]), float(errors[best]))
 
@@ -200,12 +209,136 @@ def clip(levels: FloatArray, people: NDArray[np.int64], ratio: float) -> float:
     return (fsum((n[:k] * finite[:k] ** 2).tolist()) + ratio) / fsum((n[:k] * finite[:k]).tolist())
 
 
+def clip_under_gap(
+    levels: FloatArray, people: NDArray[np.int64], ratio: float, gap: float, total: int
+) -> float:
+    """τ of the best weighting where levels may go with values: less than that of `clip`.
+
+    It minimises Σw² + ratio·max(w/ε)² + gap·κ² over Σw = 1, κ = Σ(w − 1/n)₊ over all n = `total` people:
+    those who are not among `people` count with a weight of 0. `ratio` is v/σ², `gap` is D²/σ².
+
+    Why (docs/proofs/gap.md): for a fixed s = max w/ε the vector min(s·ε, a) with Σ = 1 is majorised by every
+    other that is allowed, and Σw² and κ are Schur-convex, so that it is the best; only s is left. With k
+    levels below τ (A_k = Σε, B_k = Σε² over their people, N_k people above), and r levels with n·ε·s ≤ 1
+    (A_r, and a share p_r of all people, those with a weight of 0 among them),
+
+        Σw² = B_k·s² + (1 − A_k·s)²/N_k,   κ = p_r − A_r·s,
+
+    so that half of the derivative in s, which grows, is
+
+        (B_k + A_k²/N_k + ratio + gap·A_r²)·s − A_k/N_k − gap·p_r·A_r.
+
+    >>> levels, people = np.array([0.1, 0.5]), np.array([700, 300])
+    >>> [round(clip_under_gap(levels, people, 8.0, gap, 1000), 4) for gap in (0, 1e-4, 1e-2, 1)]
+    [0.2143, 0.2119, 0.1369, 0.1005]
+    """
+    finite = levels[levels < inf]
+    if finite.size == 0:
+        return inf
+    if gap == 0:
+        return clip(levels, people, ratio)
+    n, read = people[: finite.size], int(people.sum())
+    A, B = (np.append(0.0, np.cumsum(n * finite**power)) for power in (1, 2))
+    below = np.append(0, np.cumsum(n))  # people of the first k levels
+    above, unread = read - below, total - read
+
+    def slope(s: float, k: int, r: int) -> float:
+        """Half of the derivative, with k levels below τ and r levels that weigh less than 1/n."""
+        flat = A[k] * (A[k] * s - 1) / above[k] if above[k] else 0.0
+        share = (unread + below[r]) / total
+        return float(B[k] * s + flat + ratio * s + gap * A[r] * (A[r] * s - share))
+
+    def light(s: float) -> int:
+        """r at s."""
+        return int(np.searchsorted(finite, 1 / (total * s) if s else inf, side="right"))
+
+    # s falls with τ: k is the first place at which the derivative, at τ = ε_{k+1}, is no longer positive
+    at_levels = 1 / (A[1:] + finite * above[1:])
+    k = _first(finite.size, lambda j: slope(at_levels[j], j, min(j, light(at_levels[j]))) <= 0)
+    if k == 0:
+        return float(finite[0])  # everyone counts the same
+    if above[k] == 0:
+        return float(finite[-1])  # nobody is clipped
+    least, most = (float(at_levels[k]) if k < finite.size else 0.0), float(at_levels[k - 1])
+    # between these two only r changes, at s = 1/nε_r, where the derivative jumps
+    r = _first(min(k, light(least)), lambda j: slope(1 / (total * finite[j]), k, j) < 0)
+    share = (unread + below[r]) / total
+    best = (A[k] / above[k] + gap * share * A[r]) / (B[k] + A[k] ** 2 / above[k] + ratio + gap * A[r] ** 2)
+    if r < finite.size:
+        least = max(least, 1 / (total * float(finite[r])))
+    if r > 0:
+        most = min(most, 1 / (total * float(finite[r - 1])))
+    s = min(most, max(least, float(best)))
+    return min(float(levels[-1]), max(float(finite[k - 1]), (1 / s - float(A[k])) / float(above[k])))
+
+
+def _first(size: int, is_so: Callable[[int], bool]) -> int:
+    """The first of the places 0 … size − 1 at which it is so, as it is from there on; `size`: nowhere."""
+    low, high = 0, size
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_so(middle) else (middle + 1, high)
+    return low
+
+
+def clip_of_members(levels: FloatArray, people: NDArray[np.int64], ratio: float, gap: float) -> float:
+    """τ of the best weighting of the members of a private part, of whom nobody knows who they are.
+
+    κ is then at most (√R − 1)/(√R + 1), R the largest charge over the smallest, and what is minimised is
+    (Σc² + ratio)/(Σc)² + gap·κ². It is least where c = min(ε, τ): for a given largest charge below the τ of
+    `clip`, raising any other charge lowers both terms; and a larger one raises both. So τ lies between the
+    smallest level and that of `clip`; it is looked for at 4,096 places, and between the two beside the best.
+    """
+    most = min(clip(levels, people, ratio), float(levels[-1]))
+    least = float(levels[0])
+    if gap == 0 or most <= least or least == inf:
+        return most
+    finite = levels[levels < inf]
+    n = people.astype(np.float64)[: finite.size]
+    A, B = (np.append(0.0, np.cumsum(n * finite**power)) for power in (1, 2))
+    above = float(people.sum()) - np.append(0.0, np.cumsum(n))
+
+    def errors(tau: FloatArray) -> FloatArray:
+        k = np.searchsorted(finite, tau, side="left")
+        total, squares = A[k] + above[k] * tau, B[k] + above[k] * tau**2
+        root = np.sqrt(tau / least)
+        return np.asarray((squares + ratio) / total**2 + gap * ((root - 1) / (root + 1)) ** 2)
+
+    low, high = least, most
+    for places in (4096, 64, 64, 64, 64, 64):
+        tried = np.geomspace(low, high, places)
+        best = int(errors(tried).argmin())
+        low, high = float(tried[max(0, best - 1)]), float(tried[min(places - 1, best + 1)])
+    return float(tried[best])
+
+
+def kappa_of_members(largest: float, smallest: float) -> float:
+    """κ at most, whoever the members are: (√R − 1)/(√R + 1), R being the largest weight over the smallest.
+
+    Of a share p of them with the weight R, the others 1, it is p(1 − p)(R − 1)/(1 + p(R − 1)), which is
+    largest at p = 1/(1 + √R). Weights between the two ends make it smaller. 1 where somebody counts nothing.
+
+    >>> kappa_of_members(4.0, 1.0), kappa_of_members(1.0, 0.0), kappa_of_members(1.0, 1.0)
+    (0.333..., 1.0, 0.0)
+    """
+    if smallest <= 0:
+        return 1.0
+    root = sqrt(largest / smallest)
+    return (root - 1) / (root + 1)
+
+
 def threshold_errors(
-    levels: FloatArray, people: NDArray[np.int64], variance: float, blur: float
+    levels: FloatArray, people: NDArray[np.int64], variance: float, noise_variance: float
 ) -> FloatArray:
-    """σ²/n_t + v/(t·n_t)² for every t among the ascending levels; `blur` is v. [Z] eq. (3)."""
+    """σ²/n_t + v/(t·n_t)² for every t among the ascending levels; `noise_variance` is v. [Z] eq. (3)."""
     n_t = np.cumsum(people[::-1])[::-1].astype(np.float64)
-    return np.asarray(variance / n_t + blur / (levels * n_t) ** 2, dtype=np.float64)
+    return np.asarray(variance / n_t + noise_variance / (levels * n_t) ** 2, dtype=np.float64)
+
+
+def threshold_kappas(people: NDArray[np.int64], total: int) -> FloatArray:
+    """κ for every t: the share of all who do not count."""
+    n_t = np.cumsum(people[::-1])[::-1].astype(np.float64)
+    return np.asarray(1 - n_t / total, dtype=np.float64)
 
 
 def as_floats(micro: NDArray[np.int64]) -> FloatArray:
@@ -220,6 +353,14 @@ def _levels_and_people(spec: Spec) -> tuple[FloatArray, NDArray[np.int64]]:
             "A closed form needs at least one person with a level above 0."
         )
     return as_floats(spec.micro), spec.people
+
+
+def _refuse_gap(width: float, gap: float) -> None:
+    if not 0 <= gap <= width:
+        raise PlanError(
+            f"gap={gap} is not possible for values in an interval of width {width}. "
+            "Give how far the means of two levels may lie apart: from 0 to the width."
+        )
 
 
 def _sigma(width: float, std: float | None) -> float:

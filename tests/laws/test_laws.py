@@ -24,6 +24,7 @@ import accord
 from accord import relation
 from accord.budget import PUBLIC
 from accord.errors import SourceError
+from accord.lab.audit.cases import declared_for
 from accord.mechanisms import ALL
 from accord.mechanisms.rank import RankCalibration
 from accord.release.answer import answer
@@ -34,6 +35,7 @@ NEIGHBORS = [r.name for r in relation.ALL]
 
 def planned(spec, query, name, **options):
     """The plan by a mechanism, or None where it is refused."""
+    query = declared_for(name, query)
     candidate = next(c for c in accord.plan(spec, query, **options).candidates if c.mechanism == name)
     return None if candidate.rmse is None else accord.plan(spec, query, name, **options)
 

@@ -172,7 +172,7 @@ SPECS = {
         people(epsilon=1.0, tiers={"strict": 1})
     ),
 }
-NAMES = "'auto', 'minimum', 'threshold', 'proportional', 'affine', 'fallah', 'stretch', 'mix', 'rank', 'sample', 'pe'"
+NAMES = "'auto', 'minimum', 'threshold', 'proportional', 'affine', 'fallah', 'stretch', 'mix', 'rank', 'sample', 'pe', 'robust'"
 PLANS = {
     f"there is no mechanism 'treshold': did you mean 'threshold'? Known: {NAMES}.": lambda: people().plan(
         MEAN, "treshold"

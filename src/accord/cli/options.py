@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from accord.statistics import ALL, PER_PERSON
+from accord.statistics.gap import EVERYONE
 
 STATISTICS = tuple(statistic.name for statistic in ALL)
 DECIMAL = "decimal"
@@ -203,6 +204,18 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             help="Of ranks: most people round such values, to decimal steps or to these; publicly known.",
         ),
         click.option("--std", type=float, help="A publicly known upper bound of the standard deviation."),
+        click.option(
+            "--gap",
+            type=float,
+            metavar="D",
+            help="How far the means (shares, distributions) of any two levels may lie apart, publicly known: "
+            "in the column's units, of ranks in percentile points, of shares from 0 to 1.",
+        ),
+        click.option(
+            "--about",
+            type=click.Choice([EVERYONE]),
+            help="Of everyone, the opted-out included, as far as --gap tells.",
+        ),
         click.option("--step", metavar="X", help="The values' own resolution, such as 1, or '1 day'."),
         click.option(
             "--missing",
@@ -252,6 +265,12 @@ select_options = options(
     ),
     click.option(
         "--keys", multiple=True, metavar="COLUMN=A,B,…", help="The groups of a column of GROUP BY, declared."
+    ),
+    click.option(
+        "--gap",
+        multiple=True,
+        metavar="COLUMN=D",
+        help="How far the means of any two levels may lie apart in a column of AVG, publicly known.",
     ),
     click.option(
         "--max-rows",

@@ -104,7 +104,8 @@ def _named(statistic: Statistic, named: tuple[str, ...]) -> dict[str, str | None
 
 def _part(columns: Columns, by: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Of whom it is asked, but for the columns of groups themselves."""
-    part = {name: options[name] for name in ("where", "membership", "at_most", "suppress")}
+    names = ("where", "membership", "at_most", "suppress", "gap", "about")
+    part = {name: options[name] for name in names}
     return {**part, "keys": _keys(columns, by, options["keys"]), "rest": _rest(by, options["rest"])}
 
 

@@ -33,9 +33,12 @@ def sql(select: str, is_planned: bool, **given: Any) -> None:
     refuse_in(given["as_json"])
     people = parsing.table_of({**given, "source": source_of(select)})
     click.get_current_context().meta[DESCRIBED] = False  # a SELECT has none of the words of accord.toml
-    said = {name: given[name] for name in ("max_rows", "membership", "at_most", "one_row_each", "suppress")}
+    said: dict[str, Any] = {
+        name: given[name] for name in ("max_rows", "membership", "at_most", "one_row_each", "suppress")
+    }
     said["weights"] = _weights(given["weights"])
     bounds, keys = _bounds(given["bounds"]), _keys(people, given["keys"])
+    said["gap"] = _gaps(given["gap"])
     if is_planned:
         asked = people.select(select, bounds, keys, **said).asked
         with working("reading the levels"):
@@ -70,13 +73,22 @@ def _bounds(texts: tuple[str, ...]) -> dict[str, Any]:
 
 def _weights(texts: tuple[str, ...]) -> dict[str, Any] | None:
     """{aggregate: weight}, from NAME=W."""
-    weights = {}
+    return _named_numbers(texts, "--weights", "NAME=W", "--weights n=10") or None
+
+
+def _gaps(texts: tuple[str, ...]) -> dict[str, Any]:
+    """{column: gap}, from COLUMN=D."""
+    return _named_numbers(texts, "--gap", "COLUMN=D", "--gap stay=1.5")
+
+
+def _named_numbers(texts: tuple[str, ...], option: str, form: str, example: str) -> dict[str, Any]:
+    numbers = {}
     for text in texts:
-        name, _, weight = text.rpartition("=")
+        name, _, number = text.rpartition("=")
         if not name:
-            raise click.UsageError(f"--weights has {text!r}, which is not NAME=W. Write --weights n=10.")
-        weights[name] = parsing.as_number(weight.strip())
-    return weights or None
+            raise click.UsageError(f"{option} has {text!r}, which is not {form}. Write {example}.")
+        numbers[name] = parsing.as_number(number.strip())
+    return numbers
 
 
 def _keys(people: accord.Table, texts: tuple[str, ...]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Every mechanism, in the order in which plans list them."""
 
-from accord.mechanisms import charges, mix, pe, regression, sample
+from accord.mechanisms import charges, levels, mix, pe, regression, sample
 from accord.mechanisms.additive import STRETCH, weighted_mean
 from accord.mechanisms.rank import weighted_rank
 from accord.mechanisms.record import ChargeRule, Mechanism, Method
@@ -50,7 +50,7 @@ ALL: tuple[Mechanism, ...] = (
         (weighted_mean(charges.fallah),),
     ),
     Mechanism("stretch", "[J] V-A, Alag.", _WHOLE_LEVEL, _REPLACE, (STRETCH,)),
-    Mechanism("mix", "[F] §2; [C] LDPE", _WHOLE_LEVEL, _REPLACE, (mix.MEANS, mix.RANKS)),
+    Mechanism("mix", "[F] §2; [C] LDPE", _WHOLE_LEVEL, _REPLACE, (mix.MEANS, mix.RANKS, levels.METHOD)),
     Mechanism(
         "rank",
         "ours, after [F]'s question",
@@ -66,6 +66,14 @@ ALL: tuple[Mechanism, ...] = (
         (sample.MEANS, sample.RANKS, regression.SAMPLED, sample.ALGORITHMS),
     ),
     Mechanism("pe", "[J] Definition 10", _WHOLE_LEVEL, _REPLACE, (pe.METHOD,)),
+    Mechanism(
+        "robust",
+        "ours, where levels go with values",
+        "person i loses min(ε_i, τ)",
+        _EVERY,
+        (weighted_mean(charges.robust), weighted_rank(charges.robust)),
+        needs_gap=True,
+    ),
 )
 
 

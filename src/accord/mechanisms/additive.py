@@ -194,6 +194,8 @@ class StretchCalibration(Calibration):
 def _calibrate_stretch(task: Task) -> StretchCalibration:
     if task.levels[-1] == PUBLIC:
         raise Refused("people with ε = inf would shrink everyone else to nothing")
+    if task.target.query.about_everyone:
+        raise Refused("is about those who are read")
     largest = int(task.levels[-1])
     counted = total_of(task.levels, task.people) / largest
     return StretchCalibration(
@@ -207,7 +209,7 @@ def _calibrate_stretch(task: Task) -> StretchCalibration:
 
 def _predict_stretch(task: Task, calibration: StretchCalibration) -> Prediction:
     target: Total = task.target
-    of_mean, factor = errors(task, calibration), target.factor(task.total)
+    of_mean, factor = errors(task, calibration), target.factor(task.total)  # its bias holds for any gap
     low, high = (target.finish([end], 1) for end in (Fraction(0), Fraction(target.sensitivity)))
     assert isinstance(low, float) and isinstance(high, float)
     bias = factor * calibration.shortfall * max(abs(low), abs(high)) / task.total

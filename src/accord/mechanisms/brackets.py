@@ -21,6 +21,7 @@ Interval   [low, high] holds a p-quantile of these people, a point with at most 
               but for a probability of α₃/2J, where x is the largest share with
               M·KL((x − ρp)/(1 − ρ) ‖ p) ≥ ln(2J/α₃). So if B(low) ≤ x·W, fewer than p·n are below `low`, and
               `low` is at or below every p-quantile.
+              Where levels go with values by a declared gap D, it is κ·D less than this x.
            3. *Both.* d = a + m does it for m ≥ (p − x)·W. This grows with W: with v = (p − x)/(1 − ρ) and
               g(v) = KL(p − v ‖ p) = s/M it is (1 − ρ)·c_max·s·v/g(v); g is convex and 0 at 0, so that v/g(v)
               falls in v, and v falls in M. So m for the weight of everyone is enough for any part of them.
@@ -92,7 +93,7 @@ def brackets(by_size: BySize, weight: float, most: float, is_private: bool) -> B
 
     def offset(share: Fraction, scale: float) -> Fraction:
         off = scale * log(ends * by_size.points / of_choice)
-        margin = float(share) - least_weight(float(share), people, by_size.evenness, surprise)
+        margin = float(share) - least_weight(float(share), people, by_size.evenness, surprise) + by_size.bias
         return Fraction(ceil((off + margin * most) * (1 + 1e-9) * unit), unit)
 
     pairs = list(zip(by_size.ps, by_size.choice_scales, strict=True))

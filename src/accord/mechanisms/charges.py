@@ -9,13 +9,23 @@ charged (additive.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import floor, isqrt
 
 import numpy as np
 
 from accord.budget import LARGEST, MICRO, PUBLIC, IntArray, level_text
 from accord.mechanisms.record import Refused, Task
-from accord.theory import FloatArray, as_floats, clip, threshold_errors
+from accord.theory import (
+    FloatArray,
+    as_floats,
+    clip,
+    clip_of_members,
+    clip_under_gap,
+    kappa_of_members,
+    threshold_errors,
+    threshold_kappas,
+)
 
 
 def minimum(task: Task) -> tuple[IntArray, str]:
@@ -28,12 +38,14 @@ def minimum(task: Task) -> tuple[IntArray, str]:
 def threshold(task: Task) -> tuple[IntArray, str]:
     """c_i = t if ε_i ≥ t, else 0. Threshold of [J] Definition 8; unique threshold of [Z] Definition 6.
 
-    t is the user's, else the level that minimises σ²/n_t + v/(t·n_t)² ([Z] eq. 3). t = ∞: public people only,
-    without noise.
+    t is the user's, else the level that minimises σ²/n_t + v/(t·n_t)² ([Z] eq. 3), with D²κ² if a gap D is
+    declared. t = ∞: public people only, without noise.
     """
     t = task.t
     if not isinstance(t, int):  # "best", or nothing was said
         errors = threshold_errors(as_floats(task.levels), task.people, task.variance, task.noise_variance)
+        if task.squared_bias:
+            errors = errors + task.squared_bias * _threshold_kappas(task) ** 2
         t = int(task.levels[np.argmin(errors)])
     is_read = task.levels >= t
     if not is_read.any():
@@ -62,13 +74,36 @@ def affine(task: Task) -> tuple[IntArray, str]:
     """
     ratio = task.noise_variance / task.variance
     tau = clip(as_floats(task.levels), task.people, ratio)
+    return _clipped(task, tau, lambda charges: _error(charges, task.people_as_floats, ratio))
+
+
+def robust(task: Task) -> tuple[IntArray, str]:
+    """c_i = min(ε_i, τ) ≤ ε_i, with the best τ for the declared gap, whose worst bias is in the error.
+
+    Ours. Of all weightings min(ε, τ) is still the best, with a smaller τ: docs/proofs/gap.md. Without a gap
+    it is `affine`; with one that is large, everyone counts as much as the strictest. Of members of a private
+    part, of whom nobody knows who they are, κ is that of the worst of them.
+    """
+    levels, ratio, gap = as_floats(task.levels), task.noise_variance / task.variance, _squared_gap(task)
+    if not task.target.tells_size:
+        tau = clip_under_gap(levels, task.people, ratio, gap, task.total)
+    elif task.unread:
+        tau = clip(levels, task.people, ratio)  # κ is 1, whatever the charges are
+    else:
+        tau = clip_of_members(levels, task.people, ratio, gap)
+
+    def error(charges: IntArray) -> float:
+        return _error(charges, task.people_as_floats, ratio) + gap * _kappa(task, charges) ** 2
+
+    return _clipped(task, tau, error)
+
+
+def _clipped(task: Task, tau: float, error: Callable[[IntArray], float]) -> tuple[IntArray, str]:
+    """min(ε, τ), with the better of the two whole numbers of millionths next to τ."""
     if tau == np.inf:
         return task.levels, "everyone is public: no noise"
     below = max(1, floor(min(tau * MICRO, LARGEST)))
-    charges = min(
-        (np.minimum(task.levels, t) for t in (below, below + 1)),
-        key=lambda charges: _error(charges, task.people_as_floats, ratio),
-    )
+    charges = min((np.minimum(task.levels, t) for t in (below, below + 1)), key=error)
     clipped = int(task.people[task.levels > charges].sum())
     who = (
         f"{clipped / task.total:.1%} of the people allow more and keep it" if clipped else "nobody is clipped"
@@ -86,6 +121,25 @@ def fallah(task: Task) -> tuple[IntArray, str]:
     if most == 0:
         raise Refused("1/√n is less than a millionth")
     return np.minimum(task.levels, most), f"nobody is charged more than 1/√n = {level_text(most)}"
+
+
+def _squared_gap(task: Task) -> float:
+    """D²/σ², for the squared errors of all outputs together."""
+    return task.squared_bias / task.variance
+
+
+def _threshold_kappas(task: Task) -> FloatArray:
+    """κ of each t; of members 1 unless everyone is read, because all of them may be those who are not."""
+    kappas = threshold_kappas(task.people, task.total)
+    return np.where(kappas > 0, 1.0, 0.0) if task.target.tells_size else kappas
+
+
+def _kappa(task: Task, charges: IntArray) -> float:
+    """κ of weights in proportion to charges."""
+    if task.target.tells_size:
+        return kappa_of_members(float(charges.max()), 0.0 if task.unread else float(charges.min()))
+    weights = charges / float(task.people_as_floats @ charges)
+    return float(task.people_as_floats @ np.maximum(weights - 1 / task.total, 0))
 
 
 def _error(charges: IntArray, people: FloatArray, ratio: float) -> float:

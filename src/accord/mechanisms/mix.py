@@ -116,15 +116,20 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
     squares = float(task.people @ calibration.weights**2)
     rmse, here = few_who_count(of_mean.rmse, of_mean.rmse_here, squares, task.total)
     scale = 2 * outputs * float((1 / (n * levels)).max())
+    # each is about its own level, whose distribution function may be a whole gap from that of all
+    kappa = 0.0 if task.levels.size == 1 and not task.unread else 1.0
+    bias = 100 * kappa * sqrt(task.squared_bias / outputs)
+    rmse, here = (sqrt(error**2 - of_mean.bias**2 + bias**2) for error in (rmse, here))
     spread = Spread(
         sampling=100 * sqrt(target.max_variance * float((1 / n).max())),
         laplace=100 * scale,
         several=True,
         extra=100 * scale * log(target.total_times),
+        bias=100 * kappa * task.largest_bias,
     )
     centres = tuple(100 * float(p) for p in target.ps)
     error_model = AroundRank(spread, centres, target.listed, choices=n.size)
-    return Prediction(rmse, here, of_mean.bias_bound, error_model)
+    return Prediction(rmse, here, kappa, error_model, bias)
 
 
 def _is_safe(task: Task) -> NDArray[np.bool_]:

@@ -266,4 +266,6 @@ def _beyond(task: Task) -> float:
     return outside / (1 + outside)
 
 
-METHOD = Method((Quantiles, Extremes, Counted), _calibrate, _predict, _answer, needs_size=True)
+METHOD = Method(
+    (Quantiles, Extremes, Counted), _calibrate, _predict, _answer, needs_size=True, bounds_bias=False
+)

@@ -7,6 +7,10 @@ With the weight w_i of person i, σ² their variance and N the variance of the n
                                                  level are a random draw
     κ                      Σ(w − 1/n)₊: if the means of any two levels differ by at most D, the answer is off
                            by at most κ·D
+    κ of members           of a private part, whoever they are: (√R − 1)/(√R + 1) for R = max w/min w, and 1
+                           if somebody counts nothing
+
+Where a gap D is declared, both errors have the worst bias in them, √(… + (κ·D)²), and so do intervals.
 
 Private levels  How many have which level is assumed, not known, and so is n: errors are expected ones. An
 interval is to hold whoever chose which. Let c lie between a and b for everyone who is there, W = Σc. As
@@ -33,6 +37,7 @@ from accord.statistics import Answer, Ends, Interval
 from accord.statistics.box import Share
 from accord.statistics.spread import STEP, Spread
 from accord.statistics.target import Additive, Target
+from accord.theory import kappa_of_members
 
 
 class ErrorModel(ABC):
@@ -42,7 +47,7 @@ class ErrorModel(ABC):
     def interval(
         self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
     ) -> Interval:
-        """About these people; the bias that κ bounds is not in it.
+        """About these people. The bias that κ bounds is in it as far as a gap is declared.
 
         `factor`: how many times the error is as predicted.
         """
@@ -76,6 +81,8 @@ class Prediction:
     bias_bound: float | None
     """κ; None: the answer is biased by design, or needs no data."""
     error_model: ErrorModel
+    bias: float = 0.0
+    """What is in both errors because levels may go with values, as declared."""
 
 
 @dataclass(frozen=True)
@@ -130,12 +137,19 @@ class ChernoffRank(ErrorModel):
     ends: Callable[[float], list[Ends]] = field(compare=False)
     """For a probability of error."""
     listed: bool = False
+    bias: float = 0.0
+    """How far off they may be besides, because levels go with values."""
 
     def interval(
         self, value: Answer, released: Sequence[Fraction], confidence: float, factor: float
     ) -> Interval:
-        ends = self.ends(1 - confidence)
+        ends = [widened(each, self.bias) for each in self.ends(1 - confidence)]
         return ends if self.listed else ends[0]
+
+
+def widened(ends: Ends, bias: float) -> Ends:
+    """Percentiles that lie so much farther out, at most."""
+    return max(0.0, ends[0] - bias), min(100.0, ends[1] + bias)
 
 
 @dataclass(frozen=True)
@@ -146,6 +160,7 @@ class Errors:
     rmse_here: float
     bias_bound: float
     spread: Spread
+    bias: float
 
 
 def errors(task: Task, calibration: Calibration, several: bool = False) -> Errors:
@@ -155,7 +170,7 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
     outputs = target.outputs
     excess, square = task.scratch  # w − 1/n, and squares
     np.square(np.subtract(w, 1 / n, out=excess), out=square)
-    unread = n - int(task.people.sum())  # a small share leaves them with less than a millionth
+    unread = task.unread  # they opted out, or a small share leaves them with less than a millionth
     imbalance = float(task.people_as_floats @ square) + unread / n**2
     ends = float(w.max()) - 1 / n, 1 / n - (0.0 if unread else float(w.min()))
     width = 2 * factor * sqrt(target.max_variance)  # between two values of one person, at most
@@ -166,20 +181,26 @@ def errors(task: Task, calibration: Calibration, several: bool = False) -> Error
     if not task.relation.levels_are_public:
         uneven, from_end = _most_uneven(float(w.max()), 0.0 if unread else float(w.min()))
     here = task.variance / outputs * imbalance + noise
-    bias_bound = float(task.people_as_floats @ np.maximum(excess, 0, out=excess))
+    if target.tells_size:
+        kappa = kappa_of_members(float(w.max()), 0.0 if unread else float(w.min()))
+    else:
+        kappa = float(task.people_as_floats @ np.maximum(excess, 0, out=excess))
+    bias = task.squared_bias / outputs * kappa**2
     return Errors(
-        rmse=factor * sqrt(population),
-        rmse_here=factor * sqrt(here),
-        bias_bound=bias_bound,
+        rmse=factor * sqrt(population + bias),
+        rmse_here=factor * sqrt(here + bias),
+        bias_bound=kappa,
+        bias=factor * sqrt(bias),
         spread=Spread(
             sampling=factor * sqrt(target.max_variance * uneven),
             from_end=factor * sqrt(target.max_variance * from_end),
             ceiling=factor * sqrt(target.max_variance * float(w.max())),
             laplace=0.0 if task.coordinates else factor * sqrt(noise / 2),
             step=STEP * width * _unless_even(sum(ends), float(w.max())),
-            most=inf if target.tells_size else width * bias_bound,
+            most=inf if target.tells_size else width * kappa,
             several=several or target.noises_each > 1,
             extra=factor * target.rounding,
+            bias=factor * task.largest_bias * kappa,
             box=_share_of_box(task, calibration, factor) if task.coordinates else None,
         ),
     )
@@ -203,6 +224,9 @@ def _share_of_box(task: Task, calibration: Calibration, factor: float) -> Share:
 
 def bias_bound(task: Task, calibration: Calibration) -> float:
     """κ of a calibrated weighted mean."""
+    if task.target.tells_size:
+        smallest = 0.0 if task.unread else float(calibration.weights.min())
+        return kappa_of_members(float(calibration.weights.max()), smallest)
     return float(task.people @ np.maximum(calibration.weights - 1 / task.total, 0))
 
 
@@ -210,4 +234,4 @@ def predict(task: Task, calibration: Calibration, several: bool = False) -> Pred
     """The error of a calibrated additive mechanism."""
     of_mean = errors(task, calibration, several)
     error_model = AroundValue(task.target, of_mean.spread)
-    return Prediction(of_mean.rmse, of_mean.rmse_here, of_mean.bias_bound, error_model)
+    return Prediction(of_mean.rmse, of_mean.rmse_here, of_mean.bias_bound, error_model, of_mean.bias)

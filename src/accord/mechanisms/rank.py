@@ -42,6 +42,9 @@ Error      on the scale of ranks (1 is everyone): the weighted rank of p differs
 Rounded    values: with `rounded=` points count several times, public numbers t(r), and the choice is with
            probability ∝ t(r)·exp(score(r)/2). The proof stays, and K becomes Σt (statistics/rounding.py).
 Brackets   for an interval in values are two more choices for each quantile, with 3J for J above: brackets.py.
+Gap        Where levels may go with values, weighted ranks are off by at most κ·D for distribution functions
+           of levels that lie D apart: a bias in the same unit, so that `robust` is the best charge here, too,
+           and intervals are wider by it. (What Chernoff's bounds say about chance is for random levels.)
 Min, max   are the quantile p* = 2·ln(K/0.05)/W from the end (with 9/10·W where a size is released): far
            enough in that, with probability 95 %, the answer is not beyond everyone. `threshold` takes the t
            of the lowest error that is predicted for that, 100·p* and the error about it, and not that of a
@@ -62,7 +65,14 @@ import numpy as np
 from accord.budget import MICRO, IntArray, total_of
 from accord.mechanisms.additive import calibrate_by, integer_weights, reads_public_only
 from accord.mechanisms.brackets import Brackets, WithBrackets, brackets
-from accord.mechanisms.prediction import AroundRank, ChernoffRank, ErrorModel, Prediction, errors
+from accord.mechanisms.prediction import (
+    AroundRank,
+    ChernoffRank,
+    ErrorModel,
+    Prediction,
+    bias_bound,
+    errors,
+)
 from accord.mechanisms.record import Calibration, ChargeRule, Method, Task
 from accord.mechanisms.size import BEYOND, BySize
 from accord.ordered import MOST_PARTS, entries
@@ -155,6 +165,7 @@ class RankErrors:
     rmse: float
     rmse_here: float
     bias_bound: float
+    bias: float
     spread: Spread
     by_size: BySize
     is_sparse: bool
@@ -176,7 +187,7 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
         laplace = 100 * max(by_size.choice_scales) / weight
     spread = replace(
         of_mean.spread,
-        sampling=of_mean.spread.sampling * sqrt(float(max(p * (1 - p) for p in ps)) / target.max_variance),
+        sampling=of_mean.spread.sampling * sqrt(_largest_variance(target, ps) / target.max_variance),
         laplace=laplace,
         extra=100 * max(by_size.choice_scales) * by_size.log_points / weight,
         ceiling=inf,
@@ -187,10 +198,17 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
         by_size.at_worst(rmse, weight),
         by_size.at_worst(here, weight),
         of_mean.bias_bound,
+        of_mean.bias,
         spread,
         by_size,
         is_sparse,
     )
+
+
+def _largest_variance(target: Ranks, ps: tuple[Fraction, ...]) -> float:
+    """p(1 − p) at most, of any of the quantiles and any level: theirs may lie a gap away from p."""
+    gap = target.gap or 0.0
+    return max(q * (1 - q) for q in (min(0.5, float(min(p, 1 - p)) + gap) for p in ps))
 
 
 def _predict(task: Task, calibration: RankCalibration) -> Prediction:
@@ -202,12 +220,13 @@ def _predict(task: Task, calibration: RankCalibration) -> Prediction:
     if target.tells_size:
         error_model = of_choice.by_size
     elif of_choice.is_sparse:
-        error_model = ChernoffRank(partial(_chernoff_ends, task, calibration, of_choice.by_size), listed)
+        ends = partial(_chernoff_ends, task, calibration, of_choice.by_size)
+        error_model = ChernoffRank(ends, listed, of_choice.spread.bias)
     else:
         error_model = AroundRank(of_choice.spread, tuple(100 * float(p) for p in calibration.ps), listed)
     if calibration.brackets is not None:
         error_model = WithBrackets(error_model, calibration.brackets)
-    return Prediction(of_choice.rmse, of_choice.rmse_here, of_choice.bias_bound, error_model)
+    return Prediction(of_choice.rmse, of_choice.rmse_here, of_choice.bias_bound, error_model, of_choice.bias)
 
 
 def _spending(target: Ranks, ps: tuple[Fraction, ...], together: bool = False) -> Spending:
@@ -236,6 +255,7 @@ def _by_size(task: Task, calibration: RankCalibration, spent: Spending) -> BySiz
         listed=isinstance(target, Quantiles) and target.listed,
         smooth_cost=target.smooth_cost,
         log_tuples=None if calibration.parts is None else _log_tuples(target, calibration) + 0.5,
+        bias=task.largest_bias * bias_bound(task, calibration) if task.largest_bias else 0.0,
     )
 
 
@@ -416,7 +436,10 @@ def _best_threshold(task: Task) -> int:
     p = np.maximum(np.minimum(needed, 0.5), 1 / (2 * task.total))
     variance = p * (1 - p) / people + task.noise_variance / weight**2 + 2 / people**2
     errors = np.where(needed <= 0.5, np.minimum(p + np.sqrt(variance), 1.0), 1.0)
-    if errors.min() == 1.0:  # it may land anywhere, whichever t it is: as for a mean
+    if task.squared_bias:
+        kappas = np.where(people < task.total, 1.0, 0.0) if target.tells_size else 1 - people / task.total
+        errors = np.sqrt(errors**2 + task.squared_bias * kappas**2)
+    if errors.min() >= 1.0:  # it may land anywhere, whichever t it is: as for a mean
         errors = threshold_errors(levels, task.people, task.variance, task.noise_variance)
     return int(task.levels[np.argmin(errors)])
 

@@ -43,7 +43,10 @@ class Task:
     people: IntArray
     """Of each level."""
     total: int
-    """Everyone who has not opted out, also those whom a small share leaves with less than a millionth."""
+    """Everyone who has not opted out, also those whom a small share leaves with less than a millionth.
+
+    Of a question about everyone, those who opted out as well.
+    """
     target: Any
     """One of statistics/target.py."""
     t: int | str | None
@@ -61,6 +64,21 @@ class Task:
     def relation(self) -> Relation:
         relation: Relation = self.target.relation
         return relation
+
+    @property
+    def unread(self) -> int:
+        """How many of `total` count nothing, whatever the weights are."""
+        return self.total - int(self.people.sum())
+
+    @property
+    def squared_bias(self) -> float:
+        """What the declared gap does to the outputs where κ = 1: squared, and summed over them."""
+        return 0.0 if self.target.gap is None else self.target.gap_effects[0] * self.target.gap**2
+
+    @property
+    def largest_bias(self) -> float:
+        """What it does to one of them."""
+        return 0.0 if self.target.gap is None else self.target.gap_effects[1] * self.target.gap
 
     @cached_property
     def people_as_floats(self) -> NDArray[np.float64]:
@@ -172,6 +190,8 @@ class Method:
     """Whether it answers quantiles with an interval in values."""
     needs_size: bool = False
     """Whether it needs the number of people, in all or of a level: refused where that is private."""
+    bounds_bias: bool = True
+    """Whether all that levels that go with values do to its answers is a bias of at most κ times the gap."""
     shares_noise: bool = False
     """Whether its sums may share one noise with those of other questions (`Task.coordinates`)."""
     linear: Callable[[Any, IntArray, Any], Linear] | None = None
@@ -196,6 +216,8 @@ class Mechanism:
     methods: tuple[Method, ...]
     weighs_alike: bool = False
     """Whether everyone counts alike, whatever their level: then totals are right whoever chose which."""
+    needs_gap: bool = False
+    """Whether it is for levels that go with values, and offered where it is declared how far they do."""
 
     @cached_property
     def statistics(self) -> tuple[str, ...]:

@@ -264,17 +264,21 @@ def _predict_ranks(task: Task, calibration: SampleCalibration) -> Prediction:
     imbalance = float(task.people @ (calibration.weights - 1 / task.total) ** 2) + unread
     thinning = float(task.people @ (pi * (1 - pi))) / kept**2
     spread = imbalance + thinning
-    here = sqrt(of_choice.rmse_here**2 + 1e4 * target.variance / target.outputs * spread)
+    kappa = bias_bound(task, calibration)
+    bias = 100 * kappa * sqrt(task.squared_bias / target.outputs)
+    rmse = sqrt(of_choice.rmse**2 + bias**2)
+    here = sqrt(of_choice.rmse_here**2 + 1e4 * target.variance / target.outputs * spread + bias**2)
     error_model: ErrorModel
     if target.tells_size:
-        error_model = _by_size(of_choice.by_size, task, calibration)
+        error_model = replace(_by_size(of_choice.by_size, task, calibration), bias=kappa * task.largest_bias)
     elif of_choice.is_sparse:
         error_model = FixedInterval(target.possible(task.total))
     else:
         sampling = 100 * sqrt(target.max_variance * spread)
         centres = tuple(100 * float(p) for p in target.ps)
-        error_model = AroundRank(replace(of_choice.spread, sampling=sampling), centres, target.listed)
-    return Prediction(of_choice.rmse, min(here, 100.0), bias_bound(task, calibration), error_model)
+        wider = replace(of_choice.spread, sampling=sampling, bias=100 * kappa * task.largest_bias)
+        error_model = AroundRank(wider, centres, target.listed)
+    return Prediction(rmse, min(here, 100.0), kappa, error_model, bias)
 
 
 def _cautious_spending(target: Quantiles) -> Spending:

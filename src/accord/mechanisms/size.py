@@ -49,6 +49,10 @@ An interval may be wrong with probability α = α₁ + α₂ + α₃, one for ea
    where it is α₃/2J. If q·n people or more were below an answer, the lowest q·n of them would weigh at most
    x·W; so with probability 1 − α₃ fewer are, for all J answers, below and above.
 
+Where a gap D is declared, levels may go with values: the weight below a point and the people below it differ
+by κ·D more, κ that of members whom nobody knows, and so do the ends. (What the lemma says about chance is for
+random levels: tests/statistical tries it with levels that are not.)
+
 All of it holds for every number of people, every split of levels and all values. Where w ≤ 0 the interval is
 0 … 100, and with few people that is what it comes to.
 """
@@ -61,7 +65,7 @@ from fractions import Fraction
 from math import exp, inf, log, log1p, sqrt
 
 from accord.budget import MICRO
-from accord.mechanisms.prediction import ErrorModel
+from accord.mechanisms.prediction import ErrorModel, widened
 from accord.statistics import Answer, Ends, Interval
 
 MISS, BEYOND = 0.01, 0.05
@@ -96,6 +100,8 @@ class BySize(ErrorModel):
     """How many times as far off choices may be on average because points count several times."""
     log_tuples: float | None = None
     """ln N + 1/2 of docs/proofs/joint.md where all quantiles are drawn together; None: each by itself."""
+    bias: float = 0.0
+    """What share of the people answers may be off by because levels go with values, as declared."""
 
     @property
     def log_points(self) -> float:
@@ -123,7 +129,7 @@ class BySize(ErrorModel):
             below, above = (
                 100 * most_people(float(share) + off, people, self.evenness, surprise) for share in (p, 1 - p)
             )
-            ends.append((100 - above, below))
+            ends.append(widened((100 - above, below), 100 * self.bias))
         return ends
 
     def lower_bound(self, noisy_weight: float, alpha: float) -> float:
@@ -149,7 +155,7 @@ class BySize(ErrorModel):
         squares = self.typical / weight
         noise = self.smooth_cost**2 * self._choice_variance / weight**2
         variance = float(sum(p * (1 - p) for p in self.ps)) * squares + noise
-        rmse = sqrt(1e4 * variance / len(self.ps) + 2 * (100 * squares) ** 2)
+        rmse = sqrt(1e4 * variance / len(self.ps) + 2 * (100 * squares) ** 2 + (100 * self.bias) ** 2)
         return self.at_worst(rmse, weight)
 
     @property

@@ -37,6 +37,7 @@ from accord.statistics.query import A
 if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.people.public import PublicLook
+    from accord.release.gaps import GapLook
     from accord.release.selected import Answers
     from accord.statistics.select import Selected
 
@@ -233,6 +234,7 @@ class Table:
         bounds: Mapping[str, Any] | None = None,
         keys: Mapping[str, Any] | None = None,
         *,
+        gap: Mapping[str, float] | None = None,
         max_rows: int | None = None,
         membership: str = "private",
         at_most: int | None = None,
@@ -245,7 +247,8 @@ class Table:
 
         said = (self.user, max_rows, membership, at_most, one_row_each, suppress, weights)
         declared = {} if self.description is None else self.description.columns
-        return read_select(text, Given(self.columns, bounds or {}, keys or {}, *said, declared))
+        given = Given(self.columns, bounds or {}, keys or {}, *said, declared, gap or {})
+        return read_select(text, given)
 
     def sql(
         self,
@@ -253,6 +256,7 @@ class Table:
         bounds: Mapping[str, Any] | None = None,
         keys: Mapping[str, Any] | None = None,
         *,
+        gap: Mapping[str, float] | None = None,
         max_rows: int | None = None,
         membership: str = "private",
         at_most: int | None = None,
@@ -275,6 +279,7 @@ class Table:
                 after FROM is what you call this table.
             bounds: of the columns that are aggregated: {"stay": (0, 60)}; as the table declares them.
             keys: the groups: {"ward": ["A", "B"]}; as the table declares them.
+            gap: how far the means of any two levels may lie apart in a column of AVG: {"stay": 1.5}.
             max_rows: where people have several rows, the most that one counts for in COUNT(*).
             membership: whether everyone may know who is in which group of GROUP BY; then there are no
                 conditions.
@@ -295,6 +300,7 @@ class Table:
             text,
             bounds,
             keys,
+            gap=gap,
             max_rows=max_rows,
             membership=membership,
             at_most=at_most,
@@ -341,6 +347,39 @@ class Table:
         from accord.release.looking import look
 
         return look(self, column, bounds, gap, share, per_person, ledger=ledger, actor=actor, purpose=purpose)
+
+    def check_gap(
+        self,
+        column: str,
+        bounds: tuple[float, float] | None = None,
+        *,
+        share: float = 0.05,
+        missing: str | float = "exclude",
+        per_person: str | None = None,
+        confidence: float = 0.95,
+        ledger: Ledger | None = None,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> GapLook:
+        """A private look at how far the means of two levels lie apart, for `gap=`: docs/gap.md.
+
+        It releases a mean for each level, for which each level pays with this share of itself.
+
+        Args:
+            column: of numbers.
+            bounds: public; as the table declares them.
+            share: the fraction of everyone's level that is spent on it.
+            missing, per_person: as of `accord.mean`.
+            confidence: with which the gap is not larger than `at_most`.
+            ledger, actor, purpose: as of `release`.
+
+        Raises:
+            PlanError: there is one level, or more than a hundred. Nothing is spent.
+        """
+        from accord.release.gaps import check_gap
+
+        signature = {"actor": actor, "purpose": purpose}
+        return check_gap(self, column, bounds, share, missing, per_person, confidence, ledger, signature)
 
     def own_ledger(self) -> Ledger | None:
         """The ledger of its description; None: it has none."""

@@ -20,7 +20,7 @@ from accord.mechanisms.prediction import FixedInterval, Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
 from accord.planning.choice import Candidate, Choice
 from accord.planning.plan import Plan, midpoint_error
-from accord.planning.tasks import ChoosingFirst, choosing_first, task_of
+from accord.planning.tasks import ChoosingFirst, choosing_first, people_of, task_of
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload, reporting_missing, target_and_moves
@@ -211,6 +211,10 @@ def _reason_against(mechanism: Mechanism, query: Query, under: Relation) -> str:
             mechanism.method(target)
         except Refused as why:
             reason = str(why)
+    if not reason and query.gap is None and mechanism.needs_gap:
+        return "needs gap=, how far levels may go with values, at most, as is publicly known"
+    if not reason and query.gap is not None and not mechanism.method(target).bounds_bias:
+        return "has no error that is known where levels go with values"
     if reason and (sharper := query.with_all_values()) and not _reason_against(mechanism, sharper, under):
         reason += "; declare missing='none' if no value is missing"
     return reason
@@ -244,9 +248,12 @@ def plan_within(
         task = replace(task, coordinates=coordinates, noise_variance=shared)
     choosing = choosing_first(spec, query, affordable, t, under)
     candidates = tuple(
-        _candidate(m, task, spec, order, moves, _reason_against(m, query, under), choosing) for m in among
+        _candidate(m, task, spec, order, moves, _reason_against(m, query, under), choosing)
+        for m in among
+        if query.gap is not None or not m.needs_gap
     )
-    chosen, reason = _choose(candidates, query, target, spec, mechanism)
+    people = people_of(spec, query)
+    chosen, reason = _choose(candidates, query, target, people, mechanism)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None
         name, calibration, prediction = chosen.mechanism, chosen.calibration, chosen.prediction
@@ -254,7 +261,7 @@ def plan_within(
     else:
         nobody = np.zeros(spec.micro.size)
         name, calibration = chosen, Calibration(nobody.astype(np.int64), nobody, 0.0, reason)
-        prediction = _without_data(chosen, target, spec.total)
+        prediction = _without_data(chosen, target, people)
     choice = Choice(name, target, calibration, prediction, candidates, reason, moves)
     return Plan(spec, query, share, under, choice, notes=notes)
 
@@ -295,7 +302,7 @@ def _is_everyone(order: IntArray, spec: Spec) -> bool:
 
 
 def _choose(
-    candidates: tuple[Candidate, ...], query: Query, target: Target, spec: Spec, mechanism: str
+    candidates: tuple[Candidate, ...], query: Query, target: Target, people: int, mechanism: str
 ) -> tuple[Candidate | str, str]:
     """A candidate, or the name of an answer that needs no data; with the reason."""
     if mechanism != "auto":
@@ -319,7 +326,7 @@ def _choose(
         )
     best = min(unbiased, key=lambda c: c.rmse or 0.0)
     assert best.rmse is not None
-    if best.rmse > midpoint_error(target, target.relation.most_people(spec.total)):
+    if best.rmse > midpoint_error(target, target.relation.most_people(people)):
         return "midpoint", (
             "no mechanism is expected to beat the middle of what is possible "
             f"(the best, {best.mechanism}, has an error of {best.rmse:.4g}); "

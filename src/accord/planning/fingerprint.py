@@ -52,6 +52,11 @@ def digest_of(value: Any) -> str:
     return _digest(_plain(value, _WORDS))
 
 
+def _is_left_out(name: str, value: Any) -> bool:
+    """Whether a field of a question says that something is not asked for which there was not always."""
+    return (name in ("rounded", "about_everyone") and not value) or (name == "gap" and value is None)
+
+
 def _digest(pieces: Iterable[bytes]) -> str:
     digest = hashlib.sha256(b"accord plan 1")
     for piece in pieces:
@@ -101,7 +106,7 @@ def _plain(value: Any, words: _Words) -> Iterator[bytes]:
             for field in fields(value):
                 if field.name in words.get(type(value), ()):
                     continue
-                if field.name == "rounded" and not getattr(value, field.name):
+                if _is_left_out(field.name, getattr(value, field.name)):
                     continue  # as ledgers have it from before there was such a thing
                 yield field.name.encode()
                 yield from _plain(asked.get(field.name, getattr(value, field.name)), words)

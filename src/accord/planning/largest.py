@@ -83,7 +83,7 @@ def predict_largest(
         return Largest(_root_mean_square(spread, p, off), min(2 * half, most))
     noise = 2 * spread.laplace**2
     slack = everyone * choice_slack(calibration, people, groups, ALPHA / 2)
-    if not spread.sampling:
+    if not (spread.sampling or spread.bias):
         return Largest(sqrt(noise), min(slack, most))
     weights = replace(spread, laplace=0.0)
     missed = slack + 2 * weights.half_width(ALPHA / 2 / groups)
@@ -98,7 +98,7 @@ def error_of_selected(
     if not isinstance(calibration, ChoosingCalibration):
         return _root_mean_square(spread, p / groups, max(map(abs, model.shift)))
     # which of those that are shown is taken may go by their noise; which are shown does not
-    of_noise = _root_mean_square(replace(spread, sampling=0.0), p / calibration.shown)
+    of_noise = _root_mean_square(spread.without_weights, p / calibration.shown)
     return of_noise + _root_mean_square(replace(spread, laplace=0.0), 1 / groups)
 
 

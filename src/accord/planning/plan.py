@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import sqrt
+from math import inf, sqrt
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic
@@ -26,6 +26,7 @@ from accord.mechanisms.record import Calibration, Method
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
 from accord.planning.fingerprint import fingerprint
 from accord.planning.largest import Largest, error_of_selected, predict_largest
+from accord.planning.tasks import people_of
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
@@ -82,7 +83,7 @@ class Plan(Generic[A]):
     @property
     def most_people(self) -> int:
         """How many the answer may be about at most."""
-        return self.relation.most_people(self.spec.total)
+        return self.relation.most_people(self.people)
 
     def asked_as(self, query: Query | Workload) -> Plan:
         """This plan for the question that was asked, where it was made for what the table declares beside."""
@@ -185,14 +186,34 @@ class Plan(Generic[A]):
     def bias_bound(self) -> float | None:
         """κ: if the means of any two levels differ by at most D, the answer is off by at most κ·D.
 
-        None: not defined here.
+        Of members of a private part it is the worst, whoever they are. None: not defined here.
         """
         return self.of_one.prediction.bias_bound
 
     @property
+    def break_even_gap(self) -> float | None:
+        """At which gap between levels the worst bias is as large as the predicted error, in `gap`'s units.
+
+        Of errors with a declared gap in them, as they would be without. ∞: no gap biases the answer. None:
+        nothing is known about it here.
+        """
+        scale, prediction, target = self.query.gap_scale, self.prediction, self.target
+        if scale is None or prediction.bias_bound is None or not self.method.bounds_bias:
+            return None
+        of_one = target.factor(self.people) * sqrt(target.gap_effects[0] / target.outputs)
+        of_one *= prediction.bias_bound * float(scale.factor)
+        chance = sqrt(max(0.0, prediction.rmse**2 - prediction.bias**2))
+        return chance / of_one if of_one else inf
+
+    @property
+    def people(self) -> int:
+        """How many people it is about: those who have not opted out, or everyone."""
+        return people_of(self.spec, self.query)
+
+    @property
     def assumptions(self) -> list[str]:
         """What is taken as public knowledge, in sentences."""
-        sentences = [*self.target.assumptions()]
+        sentences = [*self.target.assumptions(), *self._about_gap()]
         if isinstance(self.target, Quantiles):
             sentences += self.target.about_draws(self.draws_together)
         if isinstance(self.query, Grouped):
@@ -200,11 +221,22 @@ class Plan(Generic[A]):
         sentences += [*self.notes, self._about_people()]
         if self.spec.opted_out and not self.spec.is_expected:
             why = "opted out or have nothing left" if self.spec.is_rest else "opted out"
+            whom = f"the other {self.spec.total:,}"
+            if self.query.about_everyone:
+                whom = f"all {self.people:,}, with what the gap allows for those who are not read"
             sentences.append(
-                f"{self.spec.opted_out:,} people {why} and are never read; "
-                f"the answer is about the other {self.spec.total:,}"
+                f"{self.spec.opted_out:,} people {why} and are never read; the answer is about {whom}"
             )
         return sentences
+
+    def _about_gap(self) -> list[str]:
+        """What is declared about levels and values."""
+        gap, scale = self.query.gap, self.query.gap_scale
+        if gap is None or scale is None:
+            return []
+        of_members = " among the people whom the answer is about" if self.target.tells_size else ""
+        differ = f"the {scale.compared} of any two levels{of_members} differ by at most {scale.text(gap)}"
+        return [f"{differ}, as declared"]
 
     def _about_people(self) -> str:
         about, of_errors = self.relation.about_spec, self.relation.about_errors
@@ -303,13 +335,16 @@ class Plan(Generic[A]):
         if factor is None or spread is None:
             return largest, largest
         unit = self.target.factor(1) ** 2 / self.target.outputs
-        noise = unit * self.calibration.noise_variance
+        noise, bias = unit * self.calibration.noise_variance, self.prediction.bias**2
         # what is not noise falls by the square root alone of more people, and is never more than if as few
         # of the largest weight had all of it (statistics/central.py)
         most = unit * self.target.variance * float(self.calibration.weights.max()) * factor
-        others = (max(0.0, predicted**2 - noise) for predicted in (self.rmse, self.rmse_here))
+        others = (max(0.0, predicted**2 - bias - noise) for predicted in (self.rmse, self.rmse_here))
         about_population, here = (
-            min(largest, spread * sqrt(min(max(factor, factor**2) * x, max(most, x)) + factor**2 * noise))
+            min(
+                largest,
+                spread * sqrt(min(max(factor, factor**2) * x, max(most, x)) + factor**2 * noise + bias),
+            )
             for x in others
         )
         return about_population, here
@@ -450,7 +485,7 @@ def midpoint_error(target: Target, people: int) -> float:
 
 def relative_error(plan: Plan) -> float:
     """The squared error of one question, as a fraction of that of an answer without data."""
-    return float((plan.rmse / midpoint_error(plan.target, plan.spec.total)) ** 2)
+    return float((plan.rmse / midpoint_error(plan.target, plan.people)) ** 2)
 
 
 def total_error(plans: Sequence[Plan], workload: Workload) -> float:

@@ -27,14 +27,19 @@ def task_of(
     return (*_task(spec, query, target, affordable, t, moves), moves)
 
 
+def people_of(spec: Spec, query: Query) -> int:
+    """How many people a question is about: all but those who opted out, or everyone."""
+    return spec.total + (spec.opted_out if query.about_everyone else 0)
+
+
 def _task(
     spec: Spec, query: Query, target: Target, affordable: IntArray, t: int | str | None, moves: int
 ) -> tuple[Task, IntArray]:
-    people, total = spec.people, spec.total
+    people, total = spec.people, people_of(spec, query)
     groups = query.groups if isinstance(query, Grouped) else 1
     if groups > 1 and not target.adds_up:
         people = -(-spec.people // groups)  # as for groups of the same size
-        total = int(people.sum())
+        total = int(people.sum()) + (total - spec.total)
     affordable = budget.divide(affordable, moves) if moves > 1 else affordable
     order = np.argsort(affordable, kind="stable")
     order = order[affordable[order] > 0]

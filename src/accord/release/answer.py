@@ -70,7 +70,7 @@ def finished(
 
     `everything`: with the groups that are left out, too.
     """
-    query, target, people = plan.query, plan.target, plan.spec.total
+    query, target, people = plan.query, plan.target, plan.people
     if plan.mechanism == "public":
         return float(people), ()
     part = query.part if isinstance(query, Grouped) and query.part.by else None

@@ -47,6 +47,7 @@ def _within_box(parts: Sequence[Release], alpha: float) -> list[float] | None:
         assert isinstance(model, AroundValue)
         sampling = half_width(model.spread.sampling, 0.0, (1 - _FOR_NOISE) * alpha / len(parts))
         half = share.effects[0] * box.band(_FOR_NOISE * alpha, share.coordinates)
-        halves.append(half + (sampling + model.spread.step if model.spread.sampling else 0.0))
+        weighs = sampling + model.spread.step if model.spread.sampling else 0.0
+        halves.append(half + weighs + model.spread.bias)
         ratios.append(halves[-1] / (model.spread.half_width(alpha / len(parts)) - model.spread.extra))
     return halves if sum(ratios) < len(ratios) else None

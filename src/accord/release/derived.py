@@ -144,12 +144,13 @@ class Derived(FromAnswers, Arithmetic):
         )
         known = self._joint.added_up(k, {i: parts[i][0] for i, _ in self._joint.known})
         noise = sum((k[i] * parts[i][1]) ** 2 for i, _ in self._joint.known)
-        return sqrt(known**2 + noise) + others
+        bias = sum(abs(factor) * number.bias for factor, number in zip(k, self.numbers, strict=True))
+        return sqrt(known**2 + noise + bias**2) + others
 
     def interval(self, confidence: float = 0.95) -> Ends:
         """Where the true number about these people lies, with this confidence.
 
-        As for a release: the bias that arises when levels go with values is not in it.
+        As for a release: the bias that arises when levels go with values is in it as far as it is declared.
         """
         refuse_confidence(confidence)
         k = [float(k) for k, _ in self.terms]

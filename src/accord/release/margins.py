@@ -88,9 +88,9 @@ def _sum_of(release: Release, part: Part, places: Sequence[int], confidence: flo
         there = [public_group(release, group) for group in groups if release.by_part[group] is not None]
         numbers = [Number(each) for each in there]
         rmse = _of_public([each.plan for each in there])
-        worst = fsum(midpoint_error(each.plan.target, each.plan.spec.total) for each in there)
+        worst = fsum(midpoint_error(each.plan.target, each.plan.people) for each in there)
         few = not there or rmse > worst / 2
-        possible = [cast(Ends, each.plan.target.possible(each.plan.spec.total)) for each in there]
+        possible = [cast(Ends, each.plan.target.possible(each.plan.people)) for each in there]
         least, most = fsum(low for low, _ in possible), fsum(high for _, high in possible)
     else:
         numbers = [Number(release, place) for place in places]
@@ -112,13 +112,22 @@ def _of_private(plan: Plan, cells: int, most: int) -> float:
     """The error of a sum of so many private cells, of which a person may be in `most`."""
     if not plan.reads_data:
         return float(cells * plan.rmse)
-    noise = min(plan.rmse**2, plan.target.factor(plan.spec.total) ** 2 * plan.calibration.noise_variance)
-    return sqrt(most**2 * (plan.rmse**2 - noise) + cells * noise)
+    chance = plan.rmse**2 - plan.prediction.bias**2
+    noise = min(chance, plan.target.factor(plan.people) ** 2 * plan.calibration.noise_variance)
+    bias = cells * plan.prediction.bias  # all cells may be off the same way
+    return sqrt(most**2 * (chance - noise) + cells * noise + bias**2)
 
 
 def _of_public(plans: Sequence[Plan]) -> float:
     """The error of a sum of answers about as many tables."""
     biased = [not isinstance(m := plan.prediction.error_model, AroundValue) or any(m.shift) for plan in plans]
-    bias = fsum(plan.rmse for plan, is_biased in zip(plans, biased, strict=True) if is_biased)
-    variance = fsum(plan.rmse**2 for plan, is_biased in zip(plans, biased, strict=True) if not is_biased)
+    bias = fsum(
+        plan.rmse if is_biased else plan.prediction.bias
+        for plan, is_biased in zip(plans, biased, strict=True)
+    )
+    variance = fsum(
+        plan.rmse**2 - plan.prediction.bias**2
+        for plan, is_biased in zip(plans, biased, strict=True)
+        if not is_biased
+    )
     return sqrt(variance + bias**2)

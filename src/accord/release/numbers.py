@@ -9,7 +9,8 @@ s        what unequal weights do, where levels do not go with values: `Spread.sa
 b_k·L_k  the Laplace noises of `Method.linear`, one for each released mean and, of `mix`, each level
          Of questions that share one noise, their parts of a box instead: not independent (box.py)
 rounding to the grid, and the step that few people's weights need beside s (spread.py), at most so much
-ends     what `stretch` leaves out; of an answer without data, all that is possible.
+ends     what `stretch` leaves out; of an answer without data, all that is possible; and the bias that a
+         declared gap allows.
          And the noise that is drawn is a whole number: the difference ⌊E⌋ − ⌊E′⌋ of two exponential ones,
          rounded down, where L is E − E′. They are less than 1 apart.
 
@@ -89,7 +90,7 @@ class Number:
         if not self.release.released:  # an answer that needs no data
             rows: Any = answer
             return rows[self.group]["value"]
-        return plan.target.finish(self.released, plan.spec.total)
+        return plan.target.finish(self.released, plan.people)
 
     @property
     def released(self) -> Sequence[Fraction]:
@@ -153,7 +154,7 @@ class Number:
         plan = self.release.plan
         if self.is_selected:
             return None
-        model, target, people = plan.prediction.error_model, plan.target, plan.spec.total
+        model, target, people = plan.prediction.error_model, plan.target, plan.people
         if isinstance(model, FixedInterval):
             low, high = self.interval(0.5)
             return Errors(0.0, (), (low - self.value, high - self.value))
@@ -167,6 +168,7 @@ class Number:
             assert isinstance(plan.calibration, BoxCalibration)
             effects = [abs(slope) * effect for slope, effect in zip(slopes, linear.box.effects, strict=True)]
             whole = 3 * sum(effects) / MICRO  # of a radius 2 steps, each a span; and one of the number itself
+            whole += model.spread.bias
             ends = model.shift[0] - whole, model.shift[1] + whole
             share = Share(linear.box.coordinates, tuple(effects))
             draw = self.release.time, plan.calibration.block, plan.share
@@ -175,6 +177,7 @@ class Number:
             return None
         scales = tuple(abs(slope) * scale for slope in slopes if slope for scale in on_means)
         whole = sum(scales) / linear.smallest_scale  # at most, between a whole number and a continuous one
+        whole += model.spread.bias
         ends = model.shift[0] - whole, model.shift[1] + whole
         return Errors(model.spread.sampling, scales, ends, rounding)
 
@@ -195,7 +198,10 @@ class Number:
 
     @property
     def rmse_here(self) -> tuple[float, float]:
-        """Its root mean squared error about these people: without the noises of a known law, and of those."""
+        """Its root mean squared error about these people: without the noises of a known law, and of those.
+
+        Where its law is known, without its `bias`.
+        """
         plan, errors = self.release.plan, self.errors
         _, error = plan.errors_of(self.released) if self._is_judged else (0.0, plan.rmse_here)
         if self.is_selected and isinstance(plan.target, Total):
@@ -204,8 +210,14 @@ class Number:
             return error, 0.0
         shared = 0.0 if errors.share is None else errors.share.variance
         noise = sqrt(2 * sum(scale**2 for scale in errors.scales) + shared)
-        others = sqrt(max(0.0, error**2 - noise**2))
+        others = sqrt(max(0.0, error**2 - noise**2 - plan.prediction.bias**2))
         return max(others, errors.sampling), noise  # of cells, the error is that of all of them on average
+
+    @property
+    def bias(self) -> float:
+        """How far off it may be because levels go with values, as declared, where its law is known."""
+        model = self.release.plan.prediction.error_model
+        return 0.0 if self.errors is None or not isinstance(model, AroundValue) else model.spread.bias
 
     @property
     def _is_judged(self) -> bool:
@@ -220,7 +232,7 @@ class Number:
             return None
         if sum(self.released) != 1:  # each has a noise of its own, or none
             return None
-        return self.release.plan.spec.total, replace(self, cell=0)
+        return self.release.plan.people, replace(self, cell=0)
 
 
 def refuse_other_people(numbers: Iterable[Number]) -> None:
@@ -285,5 +297,10 @@ def sentences(numbers: Sequence[Number]) -> list[str]:
         said.append(
             "what unequal weights do to several answers may go together: its standard deviations are added up"
         )
-    bias = "the bias that arises when levels go with values is not in the interval: plan.bias_bound tells it"
+    if all(number.release.plan.query.gap is not None for number in numbers):
+        bias = "the bias that levels bring which go with values, as far as declared, is in the interval"
+    else:
+        bias = (
+            "the bias that arises when levels go with values is not in the interval: plan.bias_bound tells it"
+        )
     return [*said, bias]

@@ -282,6 +282,7 @@ def _decision(plan: Plan) -> dict[str, Any]:
         "rmse_here": _or_null(plan.rmse_here),
         **({} if plan.largest is None else {"top": {**asdict(plan.largest), **_chosen_first(plan)}}),
         "bias_bound": plan.bias_bound,
+        "break_even_gap": _finite(plan.break_even_gap),
         "assumptions": plan.assumptions,
     }
 
@@ -298,6 +299,11 @@ def _chosen_first(plan: Plan) -> dict[str, Any]:
     """How much of everyone's charge chooses the largest groups, where they are chosen first."""
     calibration = plan.calibration
     return {"part": calibration.part / MICRO} if isinstance(calibration, ChoosingCalibration) else {}
+
+
+def _finite(gap: float | None) -> float | str | None:
+    """A gap; null: it is not known; "inf": none biases the answer."""
+    return "inf" if gap is not None and isinf(gap) else gap
 
 
 def _or_null(error: float | None) -> float | None:

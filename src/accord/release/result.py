@@ -93,7 +93,7 @@ class Release(Arithmetic, Generic[A]):
     def _row(self, part: Release | None) -> dict[str, Any]:
         if part is None:
             return {"value": None, "rmse": None, "few": True}
-        worst = midpoint_error(part.plan.target, part.plan.spec.total)
+        worst = midpoint_error(part.plan.target, part.plan.people)
         few = part.rmse > worst / 2 or part.mechanism == "midpoint"
         return {"value": part.value, "rmse": part.rmse, "few": few}
 
@@ -175,8 +175,9 @@ class Release(Arithmetic, Generic[A]):
         In `plan.unit`. For a quantile: the percentiles of these people (their values rounded to the grid's
         steps) between which the answer lies; of several quantiles, between which all of them lie together.
         Of groups, {key: interval}; where some are left out (`suppress=`), all of them together lie in theirs.
-        Of a workload, a list. Free of charge. It does not hold the bias that arises when levels go with
-        values: `plan.bias_bound` is for that.
+        Of a workload, a list. Free of charge. It holds the bias that arises when levels go with values as far
+        as a gap is declared (`gap=`), and else not at all: for that there are `plan.bias_bound` and
+        `plan.break_even_gap`.
         """
         return self._of_each(confidence, Release.interval, self.interval_around)
 
@@ -263,7 +264,7 @@ class Release(Arithmetic, Generic[A]):
         if self.plan.chooses_first:
             return left_out_at_most(self.plan, self.released, others, 1 - confidence)
         largest = max(others)
-        value = self.plan.target.finish(largest, self.plan.spec.total)
+        value = self.plan.target.finish(largest, self.plan.people)
         _, high = self.interval_around(value, largest, 1 - (1 - confidence) / self.groups_together)
         return float(high)
 

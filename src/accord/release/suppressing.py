@@ -70,7 +70,9 @@ def shown(plan: Plan, released: Sequence[Sequence[Fraction]]) -> list[Any]:
 def by_noise_alone(plan: Plan) -> bool:
     """Whether a size that is shown is off by noise alone that was drawn after the group was chosen."""
     model = plan.prediction.error_model
-    return plan.chooses_first and isinstance(model, AroundValue) and not model.spread.sampling
+    if not (plan.chooses_first and isinstance(model, AroundValue)):
+        return False
+    return not (model.spread.sampling or model.spread.bias)
 
 
 def left_out_at_most(
@@ -82,11 +84,11 @@ def left_out_at_most(
     a choice takes a group that is smaller than another by more than its slack; that the noise of a size, or
     what unequal weights do to that of any group, is larger than this.
     """
-    calibration, model, people = plan.calibration, plan.prediction.error_model, plan.spec.total
+    calibration, model, people = plan.calibration, plan.prediction.error_model, plan.people
     assert isinstance(calibration, ChoosingCalibration) and isinstance(model, AroundValue)
     part, spread = alpha / 6, model.spread
     off = spread.without_weights.half_width(part / calibration.shown)
-    if spread.sampling:
+    if spread.sampling or spread.bias:
         off += replace(spread, laplace=0.0).half_width(part / plan.private_groups)
     slack = people * choice_slack(calibration, plan.spec.people, plan.private_groups, part)
     smallest = min(people * float(size) for counted in released for size in counted)

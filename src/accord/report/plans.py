@@ -11,6 +11,7 @@ from accord.budget import PUBLIC, IntArray, level_text
 from accord.mechanisms import ALL
 from accord.planning import NO_DATA, Candidate, Plan
 from accord.planning.plan import cost_together
+from accord.report.gaps import gap_view
 from accord.report.tables import (
     MOST_GROUPS,
     MOST_ROWS,
@@ -47,6 +48,7 @@ def plan_view(plan: Plan) -> RenderableType:
         Text.assemble(
             (f"Plan: {plan.heading}", "bold"), f"{of_all(plan)} by {plan.mechanism}: {plan.reason}."
         ),
+        *gap_view(plan),
         "",
         _candidates_table(plan),
         Text(about, "dim"),
@@ -106,7 +108,8 @@ def _workload_view(plan: Plan) -> RenderableType:
     if (reported := plan.workload.report_missing) is not None:
         total = f"{float(reported):.3g} of what may be spent is for how many people have no readable value."
     shared = [Text(text, "dim") for text in boxes_text(plan)]
-    return Group(table, Text(total, "dim"), *shared, "", charges_view(plan), "", *odds_view(plan))
+    charges = "", charges_view(plan), "", *odds_view(plan)
+    return Group(table, *gap_view(plan), Text(total, "dim"), *shared, *charges)
 
 
 def boxes_text(plan: Plan) -> list[str]:
@@ -136,7 +139,7 @@ def _public_groups_view(plan: Plan) -> RenderableType:
         people, charges = f"{part.spec.total:,}", _charge_range(part.cost)
         add_row(table, name, people, part.mechanism, error(part.rmse), charges)
     public = "who is in which group is public, as declared: everyone pays for their own group only"
-    return Group(table, Text(public, "dim"))
+    return Group(table, *gap_view(plan), Text(public, "dim"))
 
 
 def _missed_note(plan: Plan) -> list[Text]:
@@ -237,9 +240,13 @@ def group_size_note(plan: Plan) -> list[Text]:
 
 def bias_text(plan: Plan) -> Text:
     """How far the answer may be off where levels go with values."""
+    if plan.bias_bound is not None and plan.query.gap is not None:
+        gap = plan.query.gap_scale.text(plan.query.gap)
+        worst = f"the declared gap of {gap} biases this answer by at most {error(plan.prediction.bias)}"
+        return Text(f"κ = {plan.bias_bound:.3f}: {worst}; the errors and intervals have that in them.")
     if plan.bias_bound is not None:
         return Text(plan.query.about_bias(plan.bias_bound))
-    why = "no data are read." if plan.mechanism in NO_DATA else "the answer is biased by design."
+    why = "no data are read." if plan.mechanism in NO_DATA else plan.query.why_no_kappa
     return Text(f"κ is not defined here: {why}")
 
 

@@ -13,6 +13,7 @@ from accord.planning import Plan
 from accord.release import Release
 from accord.release.receipt import plain_data
 from accord.report.crosstabs import crosstab_views, has_two_ways
+from accord.report.gaps import about_interval, gap_view
 from accord.report.plans import (
     assumptions_view,
     bias_text,
@@ -104,12 +105,12 @@ def _answer_and_charges(release: Release) -> RenderableType:
     if plan.is_grouped:
         return _public_groups_view(release)
     heading = Text.assemble((plan.heading, "bold"), f"{of_all(plan)} by {plan.mechanism}")
-    head = Group(*rows_view(plan), heading)
+    head = Group(*rows_view(plan), heading, *gap_view(plan))
     charges, assumptions = _charges_of(release), assumptions_view(plan)
     if isinstance(plan.query, Algorithm):
         return Group(head, Text(f"  {plain_data(value)}", "bold green"), "", charges, "", *assumptions)
     answer = _answer_views(release, release.interval(0.95), release.interval_in_values(0.95))
-    return Group(head, *answer, "", charges, "", bias_text(plan), *assumptions)
+    return Group(head, *answer, *about_interval(plan), "", charges, "", bias_text(plan), *assumptions)
 
 
 def _missing_text(report: Release, asked: Query) -> Text:
@@ -229,7 +230,7 @@ def _public_groups_view(release: Release) -> RenderableType:
     if not query.part.by:
         (only,) = release.releases.values()
         return Text("nobody is there to ask") if only is None else release_view(only)
-    views: list[RenderableType] = [Text(query.label, "bold")]
+    views: list[RenderableType] = [Text(query.label, "bold"), *gap_view(release.plan)]
     if has_two_ways(release):
         views += crosstab_views(release)
     else:

@@ -71,6 +71,10 @@ class Correlation(Covariance):
             return CorrelationTarget(self, relation)
         return PresentCorrelation(self, relation)
 
+    @property
+    def gap_scale(self) -> None:
+        return None
+
     def about_bias(self, kappa: float) -> str:
         return (
             f"κ = {kappa:.3f}: how unevenly people are weighed; where the correlation differs between "
@@ -231,6 +235,8 @@ def correlation(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[float]:
     """The correlation of two columns (Pearson's), from −1 to 1, over all people who have not opted out.
 
@@ -241,7 +247,7 @@ def correlation(
     'correlation of age and income'
     """
     query = of_two(Correlation, column, other, bounds, missing)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 CORRELATION = Statistic("correlation", correlation, Moments, ("column", "other", "bounds", "missing"))

@@ -17,6 +17,7 @@ from typing import Any
 from accord.relation import Relation
 from accord.statistics import where as grammar
 from accord.statistics.encoding import Indicator
+from accord.statistics.gap import SHARES, GapScale, WithGap, with_gap
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query
@@ -25,7 +26,7 @@ from accord.statistics.target import Counted, Form
 
 
 @dataclass(frozen=True)
-class Count(Query):
+class Count(WithGap):
     """A number of people."""
 
     statistic = "count"
@@ -55,7 +56,11 @@ class Count(Query):
         return None if about_members else CountTarget(self, relation)
 
     def describe(self) -> dict[str, Any]:
-        return {"statistic": self.statistic, "where": self.where}
+        return {"statistic": self.statistic, "where": self.where, **self.described_gap()}
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return SHARES
 
     def assumptions(self) -> list[str]:
         return [
@@ -128,18 +133,22 @@ def count(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[float]:
     """How many people meet a condition; without one, how many there are, which is public.
 
-    With `by` and `keys`, for each group, and `at_most`, `suppress`, `rest`: see `accord.mean`.
+    With `by` and `keys`, for each group, and `at_most`, `suppress`, `rest`, `about`: see `accord.mean`. `gap`
+    is that of two levels' shares of people who are counted, between 0 and 1.
 
     >>> count(where="age >= 65").columns
     ('age',)
     """
     is_about_all = by is None and membership == "private" and keys is None and at_most == 1
     if is_about_all and suppress is None and rest is None:
-        return Count(where, None if where is None else grammar.parse(where))
-    return part_of(Count(None, None), where, by, keys, membership, at_most, suppress, rest)
+        asked = Count(where, None if where is None else grammar.parse(where))
+        return with_gap(asked, gap, about)
+    return part_of(Count(None, None), where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 COUNT = Statistic("count", count, Counted, ())

@@ -36,6 +36,7 @@ from accord.relation import Relation
 from accord.statistics.central import Moments as CentralMoments
 from accord.statistics.central import Polynomial, Uneven, largest_variance, several
 from accord.statistics.encoding import Codes, Numeric, Product, Q
+from accord.statistics.gap import DISTRIBUTIONS, GapScale, WithGap
 from accord.statistics.grid import MISSING, NONE_MISSING
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
@@ -49,7 +50,7 @@ X, Y, XY = Product("x", (-1,)), Product("y", (0,)), Product("xy", (-1, 0))
 
 
 @dataclass(frozen=True)
-class Covariance(Query):
+class Covariance(WithGap):
     """How two columns vary together."""
 
     statistic = "covariance"
@@ -110,7 +111,12 @@ class Covariance(Query):
             "columns": list(self.columns),
             "bounds": {f.column: [number_text(f.low), number_text(f.high)] for f in (self.x, self.y)},
             "missing": self.missing,
+            **self.described_gap(),
         }
+
+    @property
+    def gap_scale(self) -> GapScale | None:
+        return DISTRIBUTIONS
 
     def assumptions(self) -> list[str]:
         of_bounds = [
@@ -176,6 +182,11 @@ class CovarianceTarget(Moments):
         return 3 * 2 * 4**2 * self.query.largest**2
 
     @property
+    def gap_effects(self) -> tuple[float, float]:
+        most = 4 * self.query.largest  # values of (x − μ)(y − ν) lie 4 apart at most
+        return most**2, most
+
+    @property
     def midpoint_error(self) -> float:
         return self.query.largest**2
 
@@ -205,7 +216,11 @@ class CovarianceTarget(Moments):
         if self._share(released) <= 0:
             return self.possible(1)
         moments = self.released_moments(released, spread, factor).of_present(0.05 * alpha)
-        return self.possible(1) if moments is None else self.ends(moments, 0.95 * alpha)
+        if moments is None:
+            return self.possible(1)
+        low, high = self.ends(moments, 0.95 * alpha)
+        most = self.query.largest
+        return max(-most, low - spread.bias), min(most, high + spread.bias)
 
     def ends(self, moments: CentralMoments, alpha: float) -> Ends:
         """The least and the largest answer, but for a probability of alpha."""
@@ -360,6 +375,8 @@ def covariance(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[float]:
     """The covariance of two columns over all people who have not opted out.
 
@@ -371,7 +388,8 @@ def covariance(
         missing: "exclude": whoever lacks one of the two values is left out, and how many they are stays
             private. "none": no value is missing, as is publicly known; "middle": a missing value counts as
             the middle of its bounds.
-        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest, gap, about: of whom: see `accord.mean`. The gap
+            is the total variation of two levels' distributions of both columns, between 0 and 1.
 
     Raises:
         QueryError: bounds that are reversed, equal or missing, and the like.
@@ -380,7 +398,7 @@ def covariance(
     'covariance of age and income'
     """
     query = of_two(Covariance, column, other, bounds, missing)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 COVARIANCE = Statistic("covariance", covariance, Moments, ("column", "other", "bounds", "missing"))

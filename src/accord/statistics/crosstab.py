@@ -26,14 +26,16 @@ def crosstab(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[Rows]:
     """How many people there are in each combination of the keys of two or more columns.
 
     Args:
         columns: their names; printed, the first goes down and the second across.
         keys: {column: its keys}, declared. Left out: as the table declares them (`accord.catalog`).
-        where, membership, at_most, suppress, rest: of whom: see `accord.mean`. In how many cells one person
-            may be.
+        where, membership, at_most, suppress, rest, gap, about: of whom: see `accord.count`. In how many cells
+            one person may be.
 
     The same as `accord.count(by=[…], keys={…})`. `release.margin("ward")` has the sums of its cells.
 
@@ -53,6 +55,8 @@ def crosstab(
         at_most=at_most,
         suppress=suppress,
         rest=rest,
+        gap=gap,
+        about=about,
     )
 
 

@@ -36,6 +36,8 @@ class Declared:
     """A sentence for people."""
     rounded: Any = None
     """Whether people round its values, or to which steps."""
+    gap: float | None = None
+    """How far the means of two levels may lie apart, at most."""
 
 
 _NOTHING = Declared()
@@ -168,8 +170,9 @@ def _of_column(
     if "bounds" not in parameters or arguments.get("bounds") is not None:
         return {}
     about_some = arguments.get("where") is not None or arguments.get("by") is not None
-    # some people may differ more than all do
-    names = ("bounds", "step", "rounded", *(() if about_some else ("std",)))
+    # some people may differ more than all do; and the gap is of means, which alone take both of these
+    of_all = ("std", *(("gap",) if {"std", "per_person"} <= parameters.keys() else ()))
+    names = ("bounds", "step", "rounded", *(() if about_some else of_all))
     filled = {
         name: getattr(declared, name) for name in names if name in parameters and arguments.get(name) is None
     }
@@ -208,6 +211,7 @@ def _of_rows(filled: dict[str, Any], per_person: str, declared: Declared, label:
     steps hold for the smallest and the largest row only, a standard deviation for none.
     """
     holds = {"bounds", "missing"} | ({"step", "rounded"} if per_person in ("min", "max") else set())
+    holds |= {"gap"} if per_person == "mean" else set()  # which is declared of people
     kept = {name: value for name, value in filled.items() if name in holds}
     if per_person != "sum":
         return kept

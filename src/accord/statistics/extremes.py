@@ -94,6 +94,8 @@ def min(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
     rounded: bool | Iterable[float] | None = None,
 ) -> Query[Value]:
@@ -103,7 +105,7 @@ def min(
     121
     """
     query = on_rank_grid(Min, column, bounds, step, missing, per_person, rounded)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 @asked_by_group
@@ -120,6 +122,8 @@ def max(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
     rounded: bool | Iterable[float] | None = None,
 ) -> Query[Value]:
@@ -129,7 +133,7 @@ def max(
     'max of age'
     """
     query = on_rank_grid(Max, column, bounds, step, missing, per_person, rounded)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 _OPTIONS = ("column", "bounds", "step", "missing", "per_person", "rounded")

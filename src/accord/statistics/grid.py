@@ -15,7 +15,8 @@ from typing import Any, ClassVar, TypeVar
 from accord import dates
 from accord.errors import QueryError
 from accord.statistics.encoding import Grid, Kind, PerPerson
-from accord.statistics.query import Point, Query, column_name, exact, number_text
+from accord.statistics.gap import WithGap
+from accord.statistics.query import Point, column_name, exact, number_text
 
 _NARROWEST, _WIDEST = Fraction(1, 10**100), 10**100
 PER_PERSON = ("mean", "sum", "min", "max")
@@ -39,7 +40,7 @@ _OnGrid = TypeVar("_OnGrid", bound="OnGrid")
 
 
 @dataclass(frozen=True)
-class OnGrid(Query):
+class OnGrid(WithGap):
     """A question about one column of numbers, dates or timestamps (which are seconds since 1970)."""
 
     column: str
@@ -147,6 +148,7 @@ class OnGrid(Query):
             "step": number_text(self.step),
             "missing": self._missing_word,
             **({"per_person": self.per_person} if self._is_other else {}),
+            **self.described_gap(),
         }
 
     @property

@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, cast, overload
 
@@ -51,6 +52,7 @@ from accord.relation import Relation, named
 from accord.statistics import where as grammar
 from accord.statistics.declared import left_to_the_table
 from accord.statistics.encoding import Codes, OneOf
+from accord.statistics.gap import GapScale, with_gap
 from accord.statistics.keys import (
     By,
     Keys,
@@ -132,6 +134,18 @@ class Grouped(Query):
     @property
     def excludes_missing(self) -> bool:
         return self.query.excludes_missing
+
+    @property
+    def gap(self) -> Fraction | None:
+        return self.query.gap
+
+    @property
+    def about_everyone(self) -> bool:
+        return self.query.about_everyone
+
+    @property
+    def gap_scale(self) -> GapScale | None:
+        return self.query.gap_scale
 
     def with_all_values(self, columns: Collection[str] | None = None) -> Grouped | None:
         query = self.query.with_all_values(columns)
@@ -272,8 +286,11 @@ def part_of(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: Any = None,
+    about: Any = None,
 ) -> Query:
-    """The question about a part of the people, if there is one."""
+    """The question about a part of the people, if there is one; with the gap that is declared."""
+    query = with_gap(query, gap, about)
     if not (suppress is None or isinstance(suppress, bool)):
         raise QueryError(
             f"suppress={suppress!r} is not True or False. True leaves out groups that may be empty; without "

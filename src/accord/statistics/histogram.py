@@ -25,6 +25,7 @@ from accord import dates
 from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.encoding import Kind, OneOf, PerPerson
+from accord.statistics.gap import DISTRIBUTIONS, GapScale, WithGap
 from accord.statistics.grid import ROWS_COME_TO, read_per_person
 from accord.statistics.groups import MOST_FREQUENT, TIES, asked_by_group, part_of
 from accord.statistics.keys import (
@@ -43,7 +44,7 @@ from accord.statistics.target import Cells
 
 
 @dataclass(frozen=True)
-class Histogram(Query):
+class Histogram(WithGap):
     """Numbers of people in cells."""
 
     statistic = "histogram"
@@ -118,7 +119,12 @@ class Histogram(Query):
             "missing": self._missing_word,
             **({"per_person": self.per_person} if self.per_person not in (None, "mean") else {}),
             **({"at_most": self.at_most} if self.at_most > 1 else {}),
+            **self.described_gap(),
         }
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return DISTRIBUTIONS
 
     @property
     def _missing_word(self) -> Any:
@@ -243,6 +249,8 @@ def histogram(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
 ) -> Query[dict[Any, float]]:
     """How many people lie in each cell. Cells are declared, never taken from the data.
@@ -256,7 +264,8 @@ def histogram(
         missing: the cell for missing values (and for values that are not declared): one of the cells, or a
             new name. By default ("exclude") such people are in no cell. With edges also "none": no value is
             missing, as is publicly known; a stray one counts in the "middle" cell.
-        where, by, keys, membership, suppress, rest: of whom: see `accord.mean`.
+        where, by, keys, membership, suppress, rest, gap, about: of whom: see `accord.mean`. The gap is the
+            total variation of two levels' distributions, between 0 and 1.
         at_most: in how many categories (with `by`, groups) one person may be, where people have several rows:
             their most frequent ones. The more, the noisier.
         per_person: with edges, what a person's rows come to: their "mean", "sum", "min" or "max".
@@ -306,7 +315,7 @@ def histogram(
     if values and by is None:
         most, at_most = read_at_most(at_most, len(values), "categories"), 1
     query = Histogram(name, ends, values, missing_cell, cells, is_declared, kind, of_rows, most)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 def _middle_cell(edges: tuple[Fraction, ...]) -> int:

@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 from accord.errors import QueryError
 from accord.relation import Relation
+from accord.statistics.gap import GapScale, of_values
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
@@ -43,6 +44,10 @@ class Mean(OnGrid):
     def sigma(self) -> float:
         """The standard deviation that errors are predicted by: as declared, else the largest possible."""
         return self.width / 2 if self.std is None else self.std
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return of_values(self.high - self.low)
 
     @property
     def rounding(self) -> float:
@@ -242,6 +247,8 @@ def mean(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The mean of a column over all people who have not opted out.
@@ -272,6 +279,10 @@ def mean(
             then hold for all groups together. Left out: above 50 groups. Free of charge.
         rest: what one more group is called, of everyone whose value is none of the keys: rest="other".
             Whoever has no value is in no group. Of several columns, one for each; {column: name} for some.
+        gap: how far the means of any two levels may lie apart, at most, as is publicly known, in the column's
+            units. Levels may then go with values: errors and intervals hold the bias, and the mechanism is
+            chosen by it. docs/gap.md says how to choose one.
+        about: "everyone": about those who opted out, too, who are never read. Needs gap=.
         per_person: what a person's rows come to, where they have several: their "mean", "sum", "min" or
             "max". The bounds are about that.
 
@@ -282,7 +293,7 @@ def mean(
     'mean of income'
     """
     query = with_std(on_grid(Mean, column, bounds, step, missing, per_person), std)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 _Mean = TypeVar("_Mean", bound=Mean)

@@ -20,6 +20,7 @@ from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics import where as grammar
 from accord.statistics.encoding import Indicator
+from accord.statistics.gap import SHARES, GapScale, WithGap
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.mean import MeanTarget, MembersMean, PresentMean
@@ -32,7 +33,7 @@ MISSING = ("exclude", "none")
 
 
 @dataclass(frozen=True)
-class Proportion(Query):
+class Proportion(WithGap):
     """The share of people who meet a condition."""
 
     statistic = "proportion"
@@ -79,7 +80,16 @@ class Proportion(Query):
         return ShareTarget(self, relation) if relation.people_are_public else PresentShare(self, relation)
 
     def describe(self) -> dict[str, Any]:
-        return {"statistic": self.statistic, "condition": self.text, "missing": self.missing}
+        return {
+            "statistic": self.statistic,
+            "condition": self.text,
+            "missing": self.missing,
+            **self.described_gap(),
+        }
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return SHARES
 
     def assumptions(self) -> list[str]:
         return [
@@ -149,6 +159,8 @@ def proportion(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[float]:
     """The share of people who meet a condition, from 0 to 1, among all who have not opted out.
 
@@ -159,7 +171,8 @@ def proportion(
             and how many they are stays private. ("a OR b" is met by whoever meets a, whether b has a value or
             not.) "none": no value is missing, as is publicly known; this makes the answer sharper, and who
             lacks one all the same counts as not meeting it.
-        where, by, keys, membership, at_most: among whom: see `accord.mean`.
+        where, by, keys, membership, at_most, gap, about: among whom: see `accord.mean`. The gap is that of
+            two levels' shares, between 0 and 1.
 
     Raises:
         QueryError: a condition that cannot be read.
@@ -179,7 +192,16 @@ def proportion(
             "meet the condition or not is left out) or 'none' (no value is missing)."
         )
     return part_of(
-        Proportion(condition.strip(), parsed, missing), where, by, keys, membership, at_most, suppress, rest
+        Proportion(condition.strip(), parsed, missing),
+        where,
+        by,
+        keys,
+        membership,
+        at_most,
+        suppress,
+        rest,
+        gap,
+        about,
     )
 
 

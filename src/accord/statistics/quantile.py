@@ -153,6 +153,8 @@ def quantile(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
     interval: str | None = None,
     rounded: bool | Iterable[float] | None = None,
@@ -166,7 +168,8 @@ def quantile(
             nearer bound.
         step: the distance of the points that can be answered; by default a 65,536th of the width, or a day.
         missing: what becomes of missing values: see `accord.mean`.
-        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest, gap, about: of whom: see `accord.mean`. The gap
+            is how far the distribution functions of two levels may lie apart, in percentile points.
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
         interval: "values" for an interval in values besides the one in percentiles. Two thirds of the charge
             are spent on it.
@@ -205,7 +208,7 @@ def quantile(
         listed=listed,
         in_values=in_values,
     )
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 def _fraction(p: Any) -> Fraction:
@@ -238,6 +241,8 @@ def median(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
     interval: str | None = None,
     rounded: bool | Iterable[float] | None = None,
@@ -249,7 +254,7 @@ def median(
     """
     in_values = _asks_for_values(interval)
     query = on_rank_grid(Quantile, column, bounds, step, missing, per_person, rounded, in_values=in_values)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 _OPTIONS = ("column", "bounds", "step", "missing", "per_person", "interval", "rounded")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from accord.relation import Relation
     from accord.statistics.encoding import Encoding
+    from accord.statistics.gap import GapScale
     from accord.statistics.regression import Coefficients
     from accord.statistics.target import Target
 
@@ -92,6 +93,26 @@ class Query(ABC, Generic[A]):
         `columns`: of these columns alone that is known.
         """
         return None
+
+    @property
+    def gap(self) -> Fraction | None:
+        """How far levels go with values, at most, as declared (gap.py); None: nothing is declared."""
+        return None
+
+    @property
+    def about_everyone(self) -> bool:
+        """Whether it is about those who opted out, too."""
+        return False
+
+    @property
+    def gap_scale(self) -> GapScale | None:
+        """What a gap is about here, and in which unit; None: no gap bounds how far it may be off."""
+        return None
+
+    @property
+    def why_no_kappa(self) -> str:
+        """Why κ is not defined where data are read."""
+        return "the answer is biased by design."
 
     compared: ClassVar[tuple[str, str]] = ("share", "shares")
     """What κ compares between levels: one and several of them."""

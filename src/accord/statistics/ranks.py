@@ -23,6 +23,7 @@ from typing import Any, ClassVar, TypeVar
 from accord.budget import IntArray
 from accord.errors import QueryError
 from accord.relation import Relation
+from accord.statistics.gap import RANKS, GapScale
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.query import Answer, number_text
 from accord.statistics.rounding import read_steps, round_step, smooth_cost, times_each
@@ -133,6 +134,10 @@ class RankQuery(OnGrid):
     def times(self) -> IntArray | None:
         """How many times each point counts; None: once (rounding.py)."""
         return times_each(self.low, self.high, self.step, self.rounded) if self.rounded else None
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return RANKS
 
     def describe(self) -> dict[str, Any]:
         rounded = {"rounded": [number_text(step) for step in self.rounded]} if self.rounded else {}

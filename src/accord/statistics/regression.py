@@ -266,6 +266,8 @@ def regression(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[Coefficients]:
     """A linear regression of one column on others.
 
@@ -333,7 +335,7 @@ def regression(
             f"the features become {query.codes} columns; "
             f"more than {_MOST_COLUMNS} are too many for any noise. Leave some out."
         )
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 def _feature(column: str, bounds: Mapping[str, Any], categories: Mapping[str, Any]) -> Numeric | Category:

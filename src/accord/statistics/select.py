@@ -133,6 +133,7 @@ class Given:
     """How much the squared error of an aggregate counts, by its name; 1, if it is not there."""
     declared: Columns = field(default_factory=dict)
     """What the table declares of its columns, which then need no bounds and keys."""
+    gap: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def several_rows_of(self) -> str | None:
@@ -144,9 +145,10 @@ def _refuse_unknown(given: Given) -> None:
     """Refuse bounds and keys of columns that there are none of, and words that mean nothing."""
     if given.membership not in MEMBERSHIP:
         raise QueryError(f"membership={given.membership!r} is not offered. It is 'private' or 'public'.")
-    for argument, of_columns in (("bounds", given.bounds), ("keys", given.keys)):
+    examples = {"bounds": '{"stay": (0, 60)}', "keys": '{"ward": ["A", "B"]}', "gap": '{"stay": 1.5}'}
+    for argument, example in examples.items():
+        of_columns = getattr(given, argument)
         if not isinstance(of_columns, Mapping):
-            example = '{"stay": (0, 60)}' if argument == "bounds" else '{"ward": ["A", "B"]}'
             raise QueryError(f"{argument}= of a SELECT are given by column: {argument}={example}.")
         for column in of_columns:
             if column not in given.columns:
@@ -419,7 +421,8 @@ class _Reader:
             return self._of_case(node, ask, part)
         column = self._names.column(node.this)
         self._refuse_of_rows(node, column)
-        return ask(column, self._bounds(node, column), **part)
+        gap = {"gap": self._given.gap[column]} if ask is mean and column in self._given.gap else {}
+        return ask(column, self._bounds(node, column), **gap, **part)
 
     def _of_two_columns(self, node: Node, ask: Callable[..., Query], part: dict[str, Any]) -> Query:
         refuse_more(node, "this", "expression")

@@ -51,13 +51,15 @@ class Spread:
     """What is added to the normal error, because few people may carry the weight (`STEP`),"""
     most: float = inf
     """and what weights can do at most, where it is public who is there."""
+    bias: float = 0.0
+    """How far off it may be besides, because levels go with values, as far as that is declared."""
     box: Share | None = None
     """Instead of the Laplace noise: what it has of a noise that other questions share (box.py)."""
 
     @property
     def without_weights(self) -> Spread:
         """The noise alone."""
-        return replace(self, sampling=0.0, step=0.0)
+        return replace(self, sampling=0.0, step=0.0, bias=0.0)
 
     def half_width(self, alpha: float, factor: float = 1.0) -> float:
         """How far the answer is off at most, but for a probability of alpha.
@@ -76,20 +78,26 @@ class Spread:
         if self.box is not None:
             from accord.statistics import box
 
-            return box.half_width(sampling, (), (self.box.times(factor),), alpha)
-        half = half_width(sampling, laplace, alpha)
+            return box.half_width(sampling, (), (self.box.times(factor),), alpha) + self.bias
+        half = half_width(sampling, laplace, alpha, self.bias)
         if self.several:  # lies between the Laplace and the normal law of the same variance
-            half = max(half, half_width(sqrt(sampling**2 + 2 * laplace**2), 0.0, alpha))
+            half = max(half, half_width(sqrt(sampling**2 + 2 * laplace**2), 0.0, alpha, self.bias))
         return half
 
 
 @lru_cache(maxsize=1024)  # thousands of groups may have one error
-def half_width(s: float, b: float, alpha: float) -> float:
-    """h with P(|N(0, s²) + Lap(b)| > h) = alpha.
+def half_width(s: float, b: float, alpha: float, bias: float = 0.0) -> float:
+    """h with P(|N(0, s²) + Lap(b) + bias| > h) = alpha.
+
+    Of a smaller bias, to either side, it is less.
 
     >>> round(half_width(1, 0, 0.05), 4), round(half_width(0, 1, 0.05), 4)
     (1.96, 2.9957)
+    >>> round(half_width(1, 0, 0.05, bias=3), 4) == round(3 + 1.6449, 4)
+    True
     """
+    if bias:
+        return _biased_half_width(s, b, alpha, bias)
     if s <= 1e-12 * b:
         return b * log(1 / alpha)
     high = b * log(2 / alpha) + 40 * s
@@ -100,6 +108,27 @@ def half_width(s: float, b: float, alpha: float) -> float:
         if high - low <= 1e-13 * high:
             break
     return high
+
+
+def _biased_half_width(s: float, b: float, alpha: float, bias: float) -> float:
+    """h with P(X > h − bias) + P(X > h + bias) = alpha."""
+    high = bias + half_width(s, b, alpha)
+    low = 0.0
+    while high - low > 1e-13 * high:  # bisection: the tails fall in h
+        h = (low + high) / 2
+        if h in (low, high):
+            break
+        low, high = (h, high) if _above(h - bias, s, b) + _above(h + bias, s, b) > alpha else (low, h)
+    return high
+
+
+def _above(x: float, s: float, b: float) -> float:
+    """P(X > x) of X = N(0, s²) + Lap(b)."""
+    if s <= 1e-12 * b or (s == 0 and b == 0):
+        beyond = exp(-abs(x) / b) if b else float(x == 0)
+    else:
+        beyond = tail(abs(x), s, b)
+    return beyond / 2 if x >= 0 else 1 - beyond / 2
 
 
 def tail(h: float, s: float, b: float) -> float:

@@ -24,6 +24,7 @@ from typing import Any
 from accord.errors import QueryError
 from accord.relation import Relation
 from accord.statistics.encoding import PerPerson
+from accord.statistics.gap import GapScale, of_values
 from accord.statistics.grid import on_grid
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
@@ -41,6 +42,10 @@ class Sum(Mean):
 
     statistic = "sum"
     per_person: PerPerson = "sum"
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return of_values(max(Fraction(0), self.high) - min(Fraction(0), self.low), "means of what people add")
 
     def about_missing(self) -> str:
         return "a missing value counts as 0" if self.excludes_missing else super().about_missing()
@@ -72,7 +77,11 @@ class Rows(Sum):
         return "and counts for as many rows as they have"
 
     def describe(self) -> dict[str, Any]:
-        return {"statistic": self.statistic, "max": number_text(self.high)}
+        return {"statistic": self.statistic, "max": number_text(self.high), **self.described_gap()}
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return of_values(self.high, "mean numbers of rows")
 
     def assumptions(self) -> list[str]:
         return [f"nobody has more than {number_text(self.high)} rows; who has more counts as that many"]
@@ -224,6 +233,8 @@ def sum(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[float]:
     """The sum of a column over all people who have not opted out. A missing value counts as 0. See `mean`.
 
@@ -231,7 +242,7 @@ def sum(
     'value'
     """
     query = with_std(on_grid(Sum, column, bounds, step, missing), std)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 @asked_by_group
@@ -245,6 +256,8 @@ def rows(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[float]:
     """How many rows all people who have not opted out have together: visits, orders, claims.
 
@@ -252,7 +265,7 @@ def rows(
 
     Args:
         max: the most that one person counts for, public.
-        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest, gap, about: of whom: see `accord.mean`.
 
     >>> rows(max=50).label
     'number of rows'
@@ -263,7 +276,7 @@ def rows(
             f"Give the most that one person counts for, from 1 to {_MOST_ROWS}."
         )
     query = on_grid(Rows, "rows", (0, max), step=1, missing=0)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 SUM = Statistic("sum", sum, Total, ("column", "bounds", "std", "step", "missing"))

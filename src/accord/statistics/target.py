@@ -65,6 +65,20 @@ class Target(ABC):
     def midpoint_error(self) -> float: ...
 
     @property
+    def gap(self) -> float | None:
+        """How far levels go with values, as declared, on the scale of `variance`; None: nothing is."""
+        scale = self.query.gap_scale
+        return None if scale is None or self.query.gap is None else float(self.query.gap * scale.factor)
+
+    @property
+    def gap_effects(self) -> tuple[float, float]:
+        """What a gap of 1 does to the outputs at worst where κ = 1, on the scale of `variance`.
+
+        Its square, summed over the outputs; and how far off one of them may be (docs/proofs/gap.md).
+        """
+        return float(self.outputs), 1.0
+
+    @property
     def is_public(self) -> bool:
         """Whether the answer is the public number of people."""
         return False
@@ -354,6 +368,11 @@ class Cells(Additive):
     def cells_each(self) -> int:
         """In how many cells one person may be."""
         return 1
+
+    @property
+    def gap_effects(self) -> tuple[float, float]:
+        # what some cells have too much, others have too little: 1 in all, for each cell that one may be in
+        return float(min(2 * self.cells_each, self.outputs)), 1.0
 
     @property
     def forms(self) -> tuple[Form, ...]:

@@ -33,6 +33,8 @@ def top(
     where: str | None = None,
     at_most: int = 1,
     suppress: bool | None = None,
+    gap: float | None = None,
+    about: str | None = None,
 ) -> Query[Rows]:
     """The k largest groups of a column, the largest first, and how many people each has.
 
@@ -40,7 +42,7 @@ def top(
         column: the column of the groups.
         k: how many are shown; fewer, where others may be empty.
         keys: of which groups, declared. Left out: as the table declares them (`accord.catalog`).
-        where, at_most, suppress: of whom: see `accord.mean`.
+        where, at_most, suppress, gap, about: of whom: see `accord.count`.
 
     Intervals hold for all groups together, and so for those that are shown, whichever they are.
 
@@ -52,14 +54,30 @@ def top(
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise QueryError(f"k={k!r} is not a number of groups to show. Give a whole number from 1 on.")
-    return _largest(by=column_name(column), k=k, keys=keys, where=where, at_most=at_most, suppress=suppress)
+    return _largest(
+        by=column_name(column),
+        k=k,
+        keys=keys,
+        where=where,
+        at_most=at_most,
+        suppress=suppress,
+        gap=gap,
+        about=about,
+    )
 
 
 @asked_by_group
 def _largest(
-    by: str, k: int, keys: Keys, where: str | None, at_most: int, suppress: bool | None
+    by: str,
+    k: int,
+    keys: Keys,
+    where: str | None,
+    at_most: int,
+    suppress: bool | None,
+    gap: float | None,
+    about: str | None,
 ) -> Query[Any]:
-    query = part_of(Count(None, None), where, by, keys, "private", at_most, suppress)
+    query = part_of(Count(None, None), where, by, keys, "private", at_most, suppress, None, gap, about)
     assert isinstance(query, Grouped)
     if k > query.groups:
         raise QueryError(

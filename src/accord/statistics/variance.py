@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 
 from accord.relation import Relation
 from accord.statistics.central import Moments, Polynomial, Uneven, in_x, several
+from accord.statistics.gap import DISTRIBUTIONS, GapScale
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
@@ -57,6 +58,10 @@ class Variance(OnGrid):
     def of_std(self, std: Any) -> Any:
         """The answer about values of this standard deviation."""
         return std**2
+
+    @property
+    def gap_scale(self) -> GapScale:
+        return DISTRIBUTIONS
 
     @property
     def error_scale(self) -> float:
@@ -162,6 +167,11 @@ class VarianceTarget(Additive):
         return 64 * (self.query.width / 2) ** 4
 
     @property
+    def gap_effects(self) -> tuple[float, float]:
+        most = 4 * (self.query.width / 2) ** 2  # (y − μ)² lies in 0 … 4
+        return most**2, most
+
+    @property
     def midpoint_error(self) -> float:
         return (self.query.width**2 / 8) ** 2
 
@@ -214,6 +224,8 @@ class VarianceTarget(Additive):
         x, xx = moments.mean.x, moments.mean.xx
         mean = moments.mean_of(x, in_x, 0.1 * alpha)
         low, high = moments.variance_of(x, xx, mean, in_x, 0.85 * alpha)
+        bias = spread.bias / (self.query.error_scale * (self.query.width / 2) ** 2)
+        low, high = max(0.0, low - bias), min(1.0, high + bias)
         # the grid moves a standard deviation by no more than it moves a value
         rounding = 0.0 if "step" in self.query.declared else 1 / self.query.cells
         bottom, top = max(0.0, sqrt(low) - rounding), min(1.0, sqrt(high) + rounding)
@@ -316,6 +328,8 @@ def variance(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The variance of a column over all people who have not opted out, with no more noise than their mean.
@@ -326,14 +340,15 @@ def variance(
             them (`accord.catalog`).
         step: the values' own resolution (1 for whole numbers), if known; it divides the width.
         missing: what becomes of missing values: see `accord.mean`.
-        where, by, keys, membership, at_most, suppress, rest: of whom: see `accord.mean`.
+        where, by, keys, membership, at_most, suppress, rest, gap, about: of whom: see `accord.mean`. The gap
+            is the total variation of two levels' distributions, between 0 and 1.
         per_person: what a person's rows come to, where they have several: see `accord.mean`.
 
     >>> variance("income", bounds=(0, 200_000)).label
     'variance of income'
     """
     query = on_grid(Variance, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 @asked_by_group
@@ -350,6 +365,8 @@ def std(
     at_most: int = 1,
     suppress: bool | None = None,
     rest: RestLabels = None,
+    gap: float | None = None,
+    about: str | None = None,
     per_person: str | None = None,
 ) -> Query[float]:
     """The standard deviation of a column: the square root of its `variance`.
@@ -358,7 +375,7 @@ def std(
     'standard deviation of income'
     """
     query = on_grid(Std, column, bounds, step, missing, per_person)
-    return part_of(query, where, by, keys, membership, at_most, suppress, rest)
+    return part_of(query, where, by, keys, membership, at_most, suppress, rest, gap, about)
 
 
 VARIANCE = Statistic("variance", variance, Additive, ("column", "bounds", "step", "missing", "per_person"))

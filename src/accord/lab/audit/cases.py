@@ -6,7 +6,7 @@ The real people are the first of the bundled table.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from importlib.resources import as_file, files
@@ -23,7 +23,8 @@ from accord.mechanisms import ALL
 from accord.mechanisms.sample import SampleCalibration
 from accord.planning import Plan
 from accord.spec import Spec
-from accord.statistics import Query
+from accord.statistics import Grouped, Query
+from accord.statistics.gap import with_gap
 
 NEIGHBORS = tuple(r.name for r in relation.ALL)
 
@@ -344,6 +345,18 @@ def _row_text(row: Row) -> str:
 # ---- plans -------------------------------------------------------------------------------------------------
 
 
+def declared_for(mechanism: str, query: Query) -> Query:
+    """The question with half of the largest gap declared, if the mechanism is for levels that go with values.
+
+    Of a question of which no gap can be declared, as it is.
+    """
+    if isinstance(query, Grouped):
+        return replace(query, query=declared_for(mechanism, query.query))
+    if not any(m.needs_gap for m in ALL if m.name == mechanism) or query.gap_scale is None:
+        return query
+    return with_gap(query, query.gap_scale.most / 2, None)
+
+
 def plans(spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequence[str]) -> Iterator[Plan]:
     """By every mechanism that answers this, with every t that makes a difference."""
     for mechanism in ALL:
@@ -355,9 +368,10 @@ def plans(spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequ
         elif mechanism.name == "sample":
             ts = (None, "max", "mean")
         notes = []
+        asked = declared_for(mechanism.name, query)
         for t in ts:
             try:
-                plan = accord.plan(spec, query, mechanism.name, float(share), t=t, neighbors=neighbors)
+                plan = accord.plan(spec, asked, mechanism.name, float(share), t=t, neighbors=neighbors)
             except PlanError:
                 continue
             if plan.calibration.note not in notes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from math import inf, nan
@@ -20,7 +20,7 @@ import numpy as np
 
 import accord
 from accord.errors import LedgerError, QueryError
-from accord.lab.audit.cases import PARTS, STATISTICS, Scale, opening, said_of
+from accord.lab.audit.cases import PARTS, STATISTICS, Scale, declared_for, opening, said_of
 from accord.lab.audit.cases import QUESTIONS as AUDITED
 from accord.mechanisms import ALL
 from accord.spec import Spec
@@ -160,13 +160,20 @@ def example(statistic: str, mechanism: str, neighbors: str, modifier: str) -> Ex
     return Example(
         columns,
         table,
-        QUESTIONS[statistic](SCALE, **asked.of),
+        _declared_for(mechanism, QUESTIONS[statistic](SCALE, **asked.of)),
         mechanism,
         asked.share,
         "max" if is_algorithm else None,
         asked.ledger,
         tuple(private),
     )
+
+
+def _declared_for(mechanism: str, query: Query | Workload) -> Query | Workload:
+    """The question, or those of a workload, with what the mechanism needs to know."""
+    if isinstance(query, Workload):
+        return replace(query, queries=tuple(declared_for(mechanism, each) for each in query.queries))
+    return declared_for(mechanism, query)
 
 
 def _levels(statistic: str) -> tuple[float, ...]:

@@ -25,7 +25,7 @@ from accord.engines.duckdb import DuckDB
 from accord.engines.postgres import Postgres
 from accord.engines.spark import Spark
 from accord.errors import AccordError, LedgerError, PlanError, SourceError, did_you_mean
-from accord.lab.audit.cases import NEIGHBORS
+from accord.lab.audit.cases import NEIGHBORS, declared_for
 from accord.lab.audit.examples import (
     MECHANISMS,
     MODIFIERS,
@@ -138,7 +138,7 @@ def _planner(statistic: str, neighbors: str, modifier: str) -> Callable[[str], P
     queries = asked.query.queries if isinstance(asked.query, Workload) else (asked.query,)
 
     def planned_by(mechanism: str) -> Planned:
-        for query in queries:
+        for query in (declared_for(mechanism, query) for query in queries):
             reason = refusals(query, neighbors).get(mechanism, "")
             if reason:  # before the levels are read
                 raise PlanError(reason)

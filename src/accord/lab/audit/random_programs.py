@@ -154,8 +154,9 @@ def _mechanism(dice: Dice, asked: str, share: str = "1") -> str:
     statistic = asked.split("(")[0].removeprefix("accord.")
     statistic = statistic.replace("median", "quantile").replace("rows", "sum")
     moving = "where=" in asked or "by=" in asked or "missing=" not in asked
-    able = [m.name for m in ALL if statistic in m.statistics and (ADD_REMOVE in m.relations or not moving)]
-    name: str = dice.one(*(m.name for m in ALL)) if dice.chance(0.1) else dice.one("auto", *able)
+    among = [m for m in ALL if not m.needs_gap]
+    able = [m.name for m in among if statistic in m.statistics and (ADD_REMOVE in m.relations or not moving)]
+    name: str = dice.one(*(m.name for m in among)) if dice.chance(0.1) else dice.one("auto", *able)
     # both are drawn, whichever is needed
     ts = {"sample": dice.one("", ", t='max'", ", t='mean'"), "threshold": dice.one("", ", t=0.3")}
     return f"{name!r}, {share}{ts.get(name, '')}"

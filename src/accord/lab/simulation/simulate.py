@@ -141,7 +141,8 @@ def simulate(
         runs: how many.
         seed: the same seed gives the same numbers.
         correlation: how much levels go with values, from −1 to 1: the correlation of the two's normal scores.
-            0: not at all; 1: the largest values allow most.
+            0: not at all; 1: the largest values allow most. Of a question about everyone, those who opted out
+            are the strictest.
         t, share, neighbors: as for `accord.plan`; under add-remove, everyone of the roster is there.
 
     >>> import accord
@@ -175,7 +176,8 @@ def simulate(
         size = min(batch, runs - start)
         values = draw_values(population, rng, (size, plans.people), correlation, shuffling)
         members = None if parts is None else parts.members(values, grouping)
-        released = _answers(plans, cells(query.encoding, values), members, rng)
+        read = None if members is None else members[..., plans.unread :]
+        released = _answers(plans, cells(query.encoding, values)[:, plans.unread :], read, rng)
         answers.append(released)
         errors.append(errors_about_population(target, released, truth, among))
         if members is None:
@@ -267,7 +269,9 @@ class _Plans:
             raise SpecError(_NOT_EVERYONE)
         # unlike `planned`, this also checks the arguments
         self.first = plan(first, query, mechanism, share, t=t, neighbors=neighbors)
-        self.people = first.total
+        self.people = self.first.people
+        """Whom it is about, the strictest first: also those who opted out, if it is about everyone."""
+        self.unread = self.people - first.total
         self._spec, self._query, self._mechanism, self._rng = spec, query, mechanism, rng
         self._t = None if t is None else (t if isinstance(t, str) else int(to_micro(t)))
         self.used = [self.first] if isinstance(spec, Spec) else []
@@ -280,7 +284,7 @@ class _Plans:
         if isinstance(self._spec, Spec):
             return self.first
         spec = Spec.of(self._spec.draw(self._rng))
-        if spec.total != self.people:
+        if spec.total != self.people - self.unread:
             raise SpecError(_NOT_EVERYONE)
         self.used.append(
             planned(spec, self._query, self._mechanism, self.first.neighbors, self._t, self.first.share)

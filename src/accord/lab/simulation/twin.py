@@ -74,7 +74,7 @@ def twin(plan: Plan) -> Twin | None:
     if linear.smallest_scale < _FEWEST_STEPS:
         return None
     ends = (Fraction(k * target.sensitivity) for k in range(3))
-    low, high, beyond = (target.finish([end + linear.shift], plan.spec.total) for end in ends)
+    low, high, beyond = (target.finish([end + linear.shift], plan.people) for end in ends)
     assert isinstance(low, float) and isinstance(high, float) and isinstance(beyond, float)
     slope = (high - low) / target.sensitivity
     if beyond < high + (high - low) / 2:  # it is moved to the nearer end of what is possible

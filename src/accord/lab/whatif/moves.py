@@ -50,7 +50,7 @@ class Move:
 def moves(before: Plan) -> Iterator[Move]:
     """Every move that changes something and leaves somebody to ask."""
     spec, target, seen = before.spec, before.target, {before.spec}
-    scale = _lowest_with_midpoint(before)[1] / target.factor(spec.total)
+    scale = _lowest_with_midpoint(before)[1] / target.factor(before.people)
     if scale == 0:  # better it cannot be, and worse by any factor
         return
     for step in _tier_by_tier(spec) if spec.micro.size <= _FEW else _band_by_band(spec, _BANDS):
@@ -77,7 +77,7 @@ def moves(before: Plan) -> Iterator[Move]:
             moved,
             mechanism,
             lowest,
-            100 * (lowest / target.factor(moved.total) / scale - 1),
+            100 * (lowest / target.factor(after.people) / scale - 1),
         )
 
 
@@ -99,7 +99,7 @@ def lowest_error(plan: Plan) -> tuple[str, float]:
 
 def _lowest_with_midpoint(plan: Plan) -> tuple[str, float]:
     """The same, be it the middle, which needs no data."""
-    best, middle = lowest_error(plan), midpoint_error(plan.target, plan.spec.total)
+    best, middle = lowest_error(plan), midpoint_error(plan.target, plan.people)
     return best if best[1] <= middle else ("midpoint", middle)
 
 

@@ -4,6 +4,7 @@
     thresholds  the error of one level t for all who allow it, for every t
     clips       the error of charging everyone min(ε, τ), for every τ
     gains       what it costs to do without personal levels: everyone at the strictest, or one threshold
+    gaps        the error of every mechanism if levels go with values, for every gap between them
     moves       what would change if a tier (or a fifth of the people) allowed more, less or nothing
 
 Everything is computed from the Spec and the Query by the code that plans use; there is no room for values in
@@ -23,6 +24,7 @@ import accord
 from accord import budget, theory
 from accord.budget import LARGEST, PUBLIC, level_text
 from accord.errors import PlanError, QueryError
+from accord.lab.whatif.gaps import GapCurves, gap_curves
 from accord.lab.whatif.moves import CLIPPING, Move, lowest_error, moves, rmse_of
 from accord.mechanisms import by_charges, charges
 from accord.mechanisms.record import ChargeRule, Method, Task
@@ -93,6 +95,8 @@ class Outlook:
     Only of means, sums and counts whose σ is the worst, under replace.
     """
     moves: tuple[Move, ...]
+    gaps: GapCurves | None = None
+    """None: no gap can be declared of this question."""
 
     def describe(self) -> dict[str, Any]:
         """Plain data, for `--json`."""
@@ -105,6 +109,7 @@ class Outlook:
             "clips": {"mechanism": self.clipping, **_describe_curve(self.clips, "tau")},
             "gains": [{"over": g.over, "mse_ratio": g.ratio, "people_ratio": g.people} for g in self.gains],
             "theory": None if self.theory is None else {"gain": self.theory[0], "bound": self.theory[1]},
+            "gaps": None if self.gaps is None else self.gaps.describe(),
             "moves": [
                 {
                     "who": m.who,
@@ -182,6 +187,7 @@ def outlook(
         _gains(current, task, lowest),
         _theory(task),
         tuple(moves(current)),
+        gap_curves(current),
     )
 
 

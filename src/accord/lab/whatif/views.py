@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from accord.budget import MICRO, PUBLIC, level_text
+from accord.lab.whatif.gaps import draw_gaps, gaps_view
 from accord.lab.whatif.moves import Move, short_level
 from accord.lab.whatif.outlook import Curve, Gain, Outlook, task_for
 from accord.planning import Plan, midpoint_error
@@ -26,9 +27,17 @@ _ROWS = 12
 
 
 def view(outlook: Outlook) -> RenderableType:
-    """The plan, and then what personal levels buy, the error by t and τ, and what moves would bring."""
+    """The plan; what personal levels buy; the error by t, by τ and by the gap; what moves would bring."""
     return Group(
-        plan_view(outlook.plan), "", _gains_view(outlook), "", _curves_view(outlook), "", _moves_view(outlook)
+        plan_view(outlook.plan),
+        "",
+        _gains_view(outlook),
+        "",
+        _curves_view(outlook),
+        "",
+        gaps_view(outlook.gaps),
+        "",
+        _moves_view(outlook),
     )
 
 
@@ -132,14 +141,14 @@ def _percent(change: float) -> str:
 
 
 def draw(outlook: Outlook, path: str | Path) -> Path:
-    """Mechanisms, the error by t and τ, gains and moves, as a picture in a file."""
+    """Mechanisms, the error by t and τ, gains, moves and the error by the gap, as a picture in a file."""
     plt = figures.pyplot()
     largest = sorted(outlook.moves, key=lambda m: -abs(m.change))[:_ROWS]
     shown = [m for m in outlook.moves if m in largest]
     below = max(3.4, 1.2 + 0.3 * len(shown))
-    figure = plt.figure(figsize=(12, 5.2 + below), layout="constrained")
-    # two subfigures, so that panels one above the other need not be in line
-    upper, lower = figure.subfigures(2, 1, height_ratios=(4.6, below))
+    figure = plt.figure(figsize=(12, 8.6 + below), layout="constrained")
+    # subfigures, so that panels one above the other need not be in line
+    upper, lower, last = figure.subfigures(3, 1, height_ratios=(4.6, below, 3.4))
     (mechanisms, curves), (gains, moves) = upper.subplots(1, 2), lower.subplots(1, 2)
     figures.draw_errors(mechanisms, outlook.plan)
     refused = [c.mechanism for c in outlook.plan.candidates if c.rmse is None]
@@ -147,6 +156,7 @@ def draw(outlook: Outlook, path: str | Path) -> Path:
     _draw_curves(curves, outlook)
     _draw_gains(gains, outlook)
     _draw_moves(moves, outlook, shown)
+    draw_gaps(last.subplots(1, 1), outlook.gaps, outlook.plan.query.gap)
     label = outlook.plan.query.label
     title = f"{label[0].upper()}{label[1:]}: what these levels bring, before a value is read"
     figure.suptitle(_fitted(title, 100, lines=2), fontweight="bold")
@@ -168,7 +178,7 @@ def _draw_curves(axes: Any, outlook: Outlook) -> None:
     place = figures.log_axis(axes, [*thresholds.levels, *clips.levels])
     if thresholds.levels == (PUBLIC,):
         axes.set_xticks([place(PUBLIC)], ["∞"])
-    _error_axis(axes, [*thresholds.rmse, *clips.rmse], midpoint_error(plan.target, plan.spec.total))
+    _error_axis(axes, [*thresholds.rmse, *clips.rmse], midpoint_error(plan.target, plan.people))
     clip = f"clip τ ({outlook.clipping}): everyone, up to τ"
     threshold = "threshold t: only those who allow t, at t"
     _draw_curve(axes, place, clips, figures.CHOSEN, "-", "s", clip)
