@@ -21,6 +21,7 @@ from strategies import person_values, summary_of
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import LedgerError, PlanError, SourceError
+from accord.lab.audit.cases import declared_for
 from accord.ledger import Ledger
 from accord.mechanisms import ALL
 from accord.people.summary import Summary
@@ -68,6 +69,7 @@ CHOOSING = ("minimum", "threshold", "rank")
 def planned(spec, query, name, **options):
     """The plan by a mechanism, or None where it is refused."""
     options = {"neighbors": "add-remove", **options}
+    query = declared_for(name, query)
     candidate = next(c for c in accord.plan(spec, query, **options).candidates if c.mechanism == name)
     return None if candidate.rmse is None else accord.plan(spec, query, name, **options)
 

@@ -17,6 +17,7 @@ from strategies import QUERIES, person_values, summary_of
 
 import accord
 from accord.budget import MICRO, PUBLIC
+from accord.lab.audit.cases import declared_for
 from accord.mechanisms import ALL
 
 SPECS = {
@@ -95,13 +96,12 @@ def worst_losses(mechanism, plan):
     "mechanism", [m for m in ALL if m.name not in ("pe", "sample")], ids=lambda m: m.name
 )
 def test_the_loss_is_exactly_the_charge(mechanism, spec, query):
-    candidate = next(
-        c for c in accord.plan(SPECS[spec], SMALL[query]).candidates if c.mechanism == mechanism.name
-    )
+    asked = declared_for(mechanism.name, SMALL[query])
+    candidate = next(c for c in accord.plan(SPECS[spec], asked).candidates if c.mechanism == mechanism.name)
     if candidate.rmse is None:
         assert candidate.note
         return
-    plan = accord.plan(SPECS[spec], SMALL[query], mechanism.name)
+    plan = accord.plan(SPECS[spec], asked, mechanism.name)
     for charge, lost in zip(plan.calibration.charges.tolist(), worst_losses(mechanism, plan), strict=True):
         if charge != PUBLIC:
             assert lost == Fraction(charge, MICRO)
@@ -123,7 +123,8 @@ def test_the_check_has_teeth(mechanism):
         noise.scales = half.scales
         return answer
 
-    plan = accord.plan(SPECS["two levels"], accord.count(where="x > 0"), mechanism.name)
+    asked = declared_for(mechanism.name, accord.count(where="x > 0"))
+    plan = accord.plan(SPECS["two levels"], asked, mechanism.name)
     method = replace(mechanism.method(plan.target), answer=bad)
     lost = worst_losses(replace(mechanism, methods=(method,)), plan)
     assert any(

@@ -17,6 +17,7 @@ from planted import naive_scores
 
 import accord
 from accord.budget import MICRO, PUBLIC
+from accord.lab.audit.cases import declared_for
 from accord.mechanisms import ALL, mix, pe, rank
 from accord.mechanisms.record import Refused
 from accord.people.summary import Summary
@@ -204,7 +205,7 @@ def test_scores_by_rank_are_exact_whole_numbers(weights, p):
 @pytest.mark.parametrize(("spec", "share"), SHARED)
 @pytest.mark.parametrize(("name", "query"), CASES)
 def test_nobody_loses_more_than_their_charge(name, query, spec, share):
-    plan = accord.plan(SPECS[spec], QUERIES[query], name, share)
+    plan = accord.plan(SPECS[spec], declared_for(name, QUERIES[query]), name, share)
     for level, charge in zip(plan.spec.micro.tolist(), plan.calibration.charges.tolist(), strict=True):
         assert charge <= level and (level == PUBLIC or charge <= share * level + 1e-6)
     assert overcharged(BY_NAME[name].method(plan.target).answer, plan) == []
@@ -256,7 +257,7 @@ def test_brackets_beside_a_quantile_that_has_the_whole_charge_are_found_out(quer
     ("name", "query"), [(name, query) for name, query in CASES if query not in (*ODD, *IN_VALUES)]
 )
 def test_half_the_noise_is_found_out(name, query):
-    plan = accord.plan(EVEN, QUERIES[query], name)
+    plan = accord.plan(EVEN, declared_for(name, QUERIES[query]), name)
     answer = BY_NAME[name].method(plan.target).answer
     assert overcharged(answer, plan) == []
     assert overcharged(halved(answer), plan)

@@ -500,6 +500,8 @@ def test_a_look_bounds_the_gap_and_says_what_it_would_change():
     assert "With 95% the gap between these levels is at most " in str(look)
     assert [line["charge"] for line in look.receipt()["charges"]] == ["1", "4"]
     assert repr(look).startswith("<GapLook: at most ")
+    told = str(look.release)
+    assert "level     mean" in told and "κ is not defined here: each level has an answer of its own." in told
 
 
 def test_a_look_says_where_levels_are_too_strict_to_tell():

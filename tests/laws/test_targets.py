@@ -360,7 +360,7 @@ def test_a_form_adds_up():
 
 # ---- records -----------------------------------------------------------------------------------------------
 
-OF_WHOM = {"where", "by", "keys", "membership", "at_most", "suppress", "rest"}
+OF_WHOM = {"where", "by", "keys", "membership", "at_most", "suppress", "rest", "gap", "about"}
 WORDS = {"column": {"target"}, "on": {"features", "categories"}}
 """What a regression calls the options of the command line."""
 WITHOUT_DASHES = dict.fromkeys(("column", "columns", "condition", "other"), "column")

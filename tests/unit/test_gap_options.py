@@ -163,10 +163,10 @@ def test_a_gap_on_the_command_line_of_sql(folder):
 def test_what_a_release_says_of_the_bias_in_its_interval(folder):
     people = accord.catalog(folder / "accord.toml")["people"]
     told = str(people.release(accord.mean("stay"), "affine"))
-    assert "95 %: with the bias that the declared gap allows" in told
+    assert "the interval has the bias in it that the declared gap allows" in told
     assert "Right if the means of any two levels differ by at most 3 (5 % of the bounds), as declared" in told
     told = str(people.release(accord.median("stay"), "rank"))
-    assert "95 %: without the bias that arises if levels go with values (gap= puts it in)" in told
+    assert "the interval leaves out the bias that arises if levels go with values (gap= puts it in)" in told
     workload = accord.workload([accord.mean("stay"), accord.median("stay")])
     told = str(people.plan(workload))
     assert "mean of stay: right" in told and "median of stay: right" in told

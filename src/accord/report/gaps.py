@@ -111,5 +111,9 @@ def about_interval(plan: Plan) -> list[Text]:
     if not gap_sentence(plan) or plan.bias_bound == 0.0:
         return []
     if plan.query.gap is not None:
-        return [Text("  95 %: with the bias that the declared gap allows", "dim")]
-    return [Text("  95 %: without the bias that arises if levels go with values (gap= puts it in)", "dim")]
+        return [Text("  the interval has the bias in it that the declared gap allows", "dim")]
+    return [
+        Text(
+            "  the interval leaves out the bias that arises if levels go with values (gap= puts it in)", "dim"
+        )
+    ]

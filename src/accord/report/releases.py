@@ -35,6 +35,7 @@ from accord.report.tables import (
     to_text,
 )
 from accord.statistics import Algorithm, Coefficients, Ends, Grouped, Part, Query
+from accord.statistics.levels import LevelMeansTarget
 from accord.statistics.missing import MISSING, READABLE
 from accord.statistics.target import Quantiles, Ranks
 
@@ -145,7 +146,8 @@ def _answer_views(release: Release, interval: Any, in_values: Any) -> list[Rende
     if isinstance(value, Coefficients):
         return _coefficients_views(release, value, interval)
     if isinstance(value, dict):
-        table = text_table("cell", ">people", ">95 % interval")
+        names = ("level", ">mean") if isinstance(plan.target, LevelMeansTarget) else ("cell", ">people")
+        table = text_table(*names, ">95 % interval")
         for cell, people in value.items():
             add_row(table, str(cell), near(people, here), _ends(interval[cell], here))
         return [table, rmse]
