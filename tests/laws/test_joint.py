@@ -19,7 +19,8 @@ from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.twin import summarise
 from accord.mechanisms import named, rank
 from accord.ordered import OrderedLaw, Proposal, draw, exp_bounds, propose, proposed
-from accord.relation import ADD_REMOVE, REPLACE
+from accord.planning.tasks import task_of
+from accord.relation import ADD_REMOVE, PRIVATE_LEVELS, REPLACE
 from accord.statistics.ranks import spending
 
 ALPHA = 1e-9
@@ -546,6 +547,10 @@ def test_what_is_drawn_by_itself():
     for asked in (quantiles(0.5), quantiles([0.5]), quantiles([0.2, 0.8], interval="values")):
         assert not accord.plan(spec, asked, "rank").draws_together
     assert not accord.plan(spec, quantiles([0.2, 0.8]), "sample").draws_together
+    rank_alone, private = named("rank").method(quantiles([0.2, 0.8]).under(ADD_REMOVE)), PRIVATE_LEVELS
+    for under, is_together in ((ADD_REMOVE, True), (private, False)):
+        task, _, _ = task_of(spec, quantiles([0.2, 0.8]), spec.micro, None, under)
+        assert (rank_alone.calibrate(task).parts is not None) == is_together
     everyone_public = accord.Spec.from_groups({inf: 2_000})
     assert not accord.plan(everyone_public, quantiles([0.2, 0.8]), "rank").draws_together
     alone = accord.plan(spec, quantiles([0.5]), "rank")

@@ -109,7 +109,8 @@ def weighted_rank(charge_rule: ChargeRule) -> Method:
 
     def calibrate(task: Task) -> RankCalibration:
         one_by_one = calibrated(task)
-        if task.target.outputs == 1 or task.target.in_values:
+        is_bounded = task.relation.levels_are_public  # else nobody knows how much W is at most, as M must
+        if task.target.outputs == 1 or task.target.in_values or not is_bounded:
             return one_by_one
         together = calibrated(task, together=True)
         if together.parts is None or _predict(task, together).rmse >= _predict(task, one_by_one).rmse:
