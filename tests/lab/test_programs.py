@@ -118,7 +118,7 @@ def test_worlds_have_everything_in_them():
     texts = "\n".join(step.text for world in worlds for step in world.program)
     sources = [source for world in worlds for source in world.sources.values()]
     assert {source.form for source in sources} == set(random_tables.ALL_FORMS)
-    for word in (*(f"'{m.name}'" for m in ALL), *WORDS):
+    for word in (*(f"'{m.name}'" for m in ALL if not m.needs_gap), *WORDS):
         assert word in texts, word
     assert any(len(source.people) > 64 for source in sources)
     assert any(len(rows) > 1 for source in sources for rows in source.people.values())
