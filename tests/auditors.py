@@ -29,15 +29,18 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from accord import relation
 from accord.budget import to_micro
 from accord.lab.audit import exact, replay
-from accord.lab.audit.cases import NEIGHBORS, STATISTICS, keep_chances, sampling_of
+from accord.lab.audit.cases import STATISTICS, keep_chances, sampling_of
 from accord.lab.audit.release_laws import Added, law
 from accord.lab.audit.runner import largest_ratios
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import ALL
 from accord.noise import MILLION
 
+NEIGHBORS = tuple(each.name for each in relation.ALL if each.levels_are_public)
+"""Of private levels, charges and noises are those of add-remove: tests/laws/test_private_levels.py."""
 ASKED = ("mean", "sum", "count where", "histogram", "median", "max", "regression")
 ALPHA = 1e-9
 RUNS, FEWER, STRICT = 240_000, 80_000, 0.2

@@ -80,6 +80,6 @@ def test_a_key_of_another_kind_is_refused(people):
         people.plan(accord.histogram("region", categories=[3, 4]))
     with pytest.raises(
         QueryError,
-        match=r"column 'active' holds true and false, and 'yes' is not one\. Compare it with TRUE or FALSE\.",
+        match=r"column 'active' holds true and false, and 'yes' is not one\. Give TRUE or FALSE\.",
     ):
         people.plan(accord.mean("age", (0, 100), by="active", keys=["yes", "no"]))

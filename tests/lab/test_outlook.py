@@ -16,7 +16,7 @@ from rich.console import Console
 from strategies import QUERIES, RANKED, additive_queries, finite_specs, queries, shares, specs
 
 import accord
-from accord import theory
+from accord import relation, theory
 from accord.budget import MICRO, PUBLIC
 from accord.errors import AccordError, PlanError, QueryError
 from accord.lab.audit.cases import NEIGHBORS
@@ -61,7 +61,8 @@ SPECS = {
     "all public": accord.Spec.from_groups({inf: 100}),
     "a thousand levels": log_uniform(1000).spec(3),
 }
-neighbors = st.sampled_from(NEIGHBORS)
+OF_PUBLIC_LEVELS = [name for name in NEIGHBORS if relation.named(name).levels_are_public]
+neighbors = st.sampled_from(OF_PUBLIC_LEVELS)
 
 
 def candidate(plan, name):
@@ -92,8 +93,16 @@ def test_the_best_clip_and_the_best_threshold_are_as_good_as_the_plans(spec, que
             assert curve.at(curve.best) == pytest.approx(chosen.rmse, rel=1e-9)
 
 
+def test_totals_under_private_levels_leave_nothing_to_compare():
+    with pytest.raises(PlanError, match=r"^minimum alone answers the count of people .* look at its plan"):
+        outlook(SPECS["tiers"].as_expected(), EVERY["count"], neighbors="private-levels")
+    assert (
+        outlook(SPECS["tiers"].as_expected(), EVERY["mean"], neighbors="private-levels").clipping == "affine"
+    )
+
+
 @pytest.mark.parametrize("statistic", EVERY)
-@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("neighbors", OF_PUBLIC_LEVELS)
 def test_the_choice_is_near_the_best(statistic, neighbors):
     ahead = outlook(jorgensen(1000).spec(1), EVERY[statistic], neighbors=neighbors)
     assert ahead.clipping == ("rank" if ahead.plan.unit == "percentile points" else "affine")

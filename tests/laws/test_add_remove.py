@@ -736,7 +736,8 @@ def test_refusals_say_what_to_do():
     with pytest.raises(SourceError, match=r"Add neighbors='add-remove', or leave it out\.$"):
         accord.table(people, epsilon="e", roster=ROSTER)
     with pytest.raises(
-        SourceError, match=r"^neighbors='swap' is not offered\. There is 'replace' .* and 'add-remove'"
+        SourceError,
+        match=r"^neighbors='swap' is not offered\. There is 'replace' .*, 'add-remove' .* and 'private-levels'",
     ):
         accord.table(people, epsilon="e", neighbors="swap")
     with pytest.raises(PlanError, match=r"^neighbors='swap' is not offered"):

@@ -26,13 +26,13 @@ from engines.test_postgres import at, fill, make
 import accord
 from accord.errors import AccordError, QueryError
 from accord.lab.audit import examples, offered
+from accord.lab.audit.cases import NEIGHBORS
 from accord.lab.audit.offered_page import page
 from accord.statistics import Algorithm
 
 PAGE = Path(__file__).parents[2] / "docs" / "offered.md"
 STATISTICS = tuple(examples.QUESTIONS)
 NUMBERS = count()
-NEIGHBORS = ("replace", "add-remove")
 together = pytest.mark.xdist_group("offered")
 """Of quick tests, which go through the whole matrix for a few of its combinations: one process makes it."""
 BY_STATISTIC = [

@@ -75,9 +75,9 @@ def spending(
 
     >>> from accord.relation import ADD_REMOVE, REPLACE
     >>> spending([Fraction(1, 2)], ADD_REMOVE, True)
-    Spending(choices=(Fraction(10, 9),), size=Fraction(10, 1))
+    Spending(choices=(Fraction(10, 9),), size=Fraction(10, 1), rate=None)
     >>> spending([Fraction(1, 2)], REPLACE, True)
-    Spending(choices=(Fraction(2, 1),), size=Fraction(2, 1))
+    Spending(choices=(Fraction(2, 1),), size=Fraction(2, 1), rate=None)
     """
     if together:
         return _spending_together(ps, relation, tells_size)

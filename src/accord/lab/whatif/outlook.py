@@ -176,7 +176,13 @@ def outlook(
             "Ask for a count with where=."
         )
     task, (best, lowest) = task_for(current), lowest_error(current)
-    clipping = next(c for c in current.candidates if c.mechanism in CLIPPING and c.calibration is not None)
+    clippings = (c for c in current.candidates if c.mechanism in CLIPPING and c.calibration is not None)
+    clipping = next(clippings, None)
+    if clipping is None:
+        raise PlanError(
+            f"{current.mechanism} alone answers the {query.label} with neighbors={neighbors!r}: there is "
+            "nothing to compare. Ask for a mean or a proportion, or look at its plan."
+        )
     thresholds = _thresholds(task, _top(_candidate(current, "threshold")))
     return Outlook(
         current,
