@@ -126,6 +126,7 @@ def test_worlds_have_everything_in_them():
         "programs",
         "programs with a ledger",
         "programs under add-remove",
+        "programs with private levels",
     }
     for world in worlds:
         rows_here = {name: world.sources[name].people.get(world.person) for name in world.changed}
