@@ -361,7 +361,7 @@ def the_largest_by_exact_sizes(monkeypatch):
         "    return rows, noisy"
     )
     text = (
-        "        released.append(tuple(method.answer(summary, plan.calibration, plan.target, noise)))\n    "
+        "        released.append(tuple(method.answer(summary, calibration, plan.target, noise)))\n    "
     )
     changed(monkeypatch, answering, "answer", f"{text}return finished(plan, released)", text + exact)
 
@@ -651,8 +651,8 @@ def differences_of_scores_beyond_64_bits(monkeypatch):
 
 @bug
 def a_size_at_the_whole_charge_beside_a_choice(monkeypatch):
-    def bad(ps, relation, tells_size, draws=1):
-        good = spending(ps, relation, tells_size, draws)
+    def bad(ps, relation, tells_size, draws=1, together=False):
+        good = spending(ps, relation, tells_size, draws, together)
         return replace(good, size=Fraction(1)) if tells_size else good
 
     everywhere(monkeypatch, spending, bad)
