@@ -360,9 +360,7 @@ def the_largest_by_exact_sizes(monkeypatch):
         "        rows = sorted(rows, key=lambda row: -size[part.group_of(row)])[: part.largest]\n"
         "    return rows, noisy"
     )
-    text = (
-        "        released.append(tuple(method.answer(summary, calibration, plan.target, noise)))\n    "
-    )
+    text = "        released.append(tuple(method.answer(summary, calibration, plan.target, noise)))\n    "
     changed(monkeypatch, answering, "answer", f"{text}return finished(plan, released)", text + exact)
 
 

@@ -350,3 +350,22 @@ def test_the_examples_of_the_notebooks_page_run(folder, monkeypatch, caplog):
     assert len(names["frame"]) == 4
     assert (folder / "plan.svg").exists()
     assert "released <Plan: median of age" in caplog.text
+
+
+MADE_BY_CODE = ("offered.md", "reproduction.md")
+
+
+def test_lines_end_at_110_columns():
+    """But for tables, and for commands and formulas, which are one line each."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "proofs").glob("*.md")]
+    assert len(pages) > 20
+    for page in pages:
+        if page.name in MADE_BY_CODE:
+            continue
+        prose = re.sub(r"^ *```.*?^ *```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        long = [
+            line
+            for line in prose.splitlines()
+            if len(line) > 110 and not line.startswith(("    ", "|", "  |"))
+        ]
+        assert not long, (page.name, long)
