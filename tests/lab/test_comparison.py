@@ -185,7 +185,7 @@ def test_pictures_of_everything_else(tmp_path):
         [
             simulate(m.name, accord.count(where="x <> 0"), SPEC, POPULATION, 1, correlation=c)
             for m in ALL
-            if m.name != "rank"
+            if m.name != "rank" and not m.needs_gap
             for c in (0.0, 0.5)
         ]
     )

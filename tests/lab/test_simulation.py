@@ -855,7 +855,7 @@ EVERY = {
 
 
 @pytest.mark.parametrize("neighbors", ["replace", "add-remove"])
-@pytest.mark.parametrize("mechanism", ["auto", *(m.name for m in ALL)])
+@pytest.mark.parametrize("mechanism", ["auto", *(m.name for m in ALL if not m.needs_gap)])
 def test_whatever_can_be_planned_can_be_simulated(mechanism, neighbors):
     some = [
         accord.Spec.from_groups({0.5: 20, 2.0: 30}),

@@ -240,6 +240,8 @@ CHOICES = {
 @pytest.mark.parametrize("name", CHOOSING)
 def test_nobody_loses_more_than_their_charge(name, spec, share, query):
     plan = planned(CHOICES[spec], RANKS[query], name, share=share)
+    if plan.draws_together:  # another law: tests/laws/test_joint.py
+        return
     lost = worst_losses(plan, choice_loss(plan))
     for charge, most in zip(plan.calibration.charges.tolist(), lost, strict=True):
         assert charge == PUBLIC or most <= charge / MICRO + 1e-12

@@ -208,7 +208,8 @@ def test_nobody_loses_more_than_their_charge(name, query, spec, share):
     plan = accord.plan(SPECS[spec], declared_for(name, QUERIES[query]), name, share)
     for level, charge in zip(plan.spec.micro.tolist(), plan.calibration.charges.tolist(), strict=True):
         assert charge <= level and (level == PUBLIC or charge <= share * level + 1e-6)
-    assert overcharged(BY_NAME[name].method(plan.target).answer, plan) == []
+    if not plan.draws_together:  # that is another law: tests/laws/test_joint.py
+        assert overcharged(BY_NAME[name].method(plan.target).answer, plan) == []
 
 
 @pytest.mark.parametrize("t", [0.5, 1.0, 2.0, inf])

@@ -231,6 +231,9 @@ def test_affine_predicts_no_more_than_any_other_weighted_mean(neighbors, spec, q
         return
     candidates = accord.plan(spec, query, share=share, neighbors=neighbors).candidates
     affine = next(c.rmse for c in candidates if c.mechanism == "affine")
+    if affine is None:  # totals of people whose levels are private have one weight for all
+        assert {c.mechanism for c in candidates if c.rmse is not None} == {"minimum"}
+        return
     others = ("stretch", "pe", "sample") if neighbors == "replace" else ("stretch", "pe")
     for c in candidates:
         assert c.rmse is None or c.mechanism in others or affine <= c.rmse * (1 + 1e-9), c.mechanism
@@ -243,7 +246,7 @@ def test_sample_can_predict_less_than_affine_where_values_are_replaced():
         ({9.0: 1, 10.0: 1}, QUERIES["mean"], 0.999),
         ({8.0: 2, 12.0: 1}, cells, 0.9),
     ):
-        for neighbors in NEIGHBORS:
+        for neighbors in ("replace", "add-remove"):
             plan = accord.plan(accord.Spec.from_groups(groups), query, neighbors=neighbors)
             rmse = {c.mechanism: c.rmse for c in plan.candidates}
             if neighbors == "replace":
