@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import fsum, inf, log2, sqrt
+from math import fsum, inf, isinf, log2, sqrt
 from types import MappingProxyType
 
 import numpy as np
@@ -320,8 +320,10 @@ def kappa_of_members(largest: float, smallest: float) -> float:
 
     >>> kappa_of_members(4.0, 1.0), kappa_of_members(1.0, 0.0), kappa_of_members(1.0, 1.0)
     (0.333..., 1.0, 0.0)
+    >>> kappa_of_members(1.0, 1e-310)  # the quotient of such weights is no float
+    1.0
     """
-    if smallest <= 0:
+    if smallest <= 0 or isinf(largest / smallest):
         return 1.0
     root = sqrt(largest / smallest)
     return (root - 1) / (root + 1)
