@@ -476,3 +476,17 @@ def test_a_description_says_it_once(tmp_path):
     file.write_text(with_ledger, encoding="utf-8")
     with pytest.raises(AccordError, match="a ledger keeps account by people and their levels"):
         accord.catalog(file)["people"]
+
+
+@pytest.mark.parametrize("opted_out", [0, 10])
+def test_nothing_is_about_people_of_whom_nobody_knows_how_many_there_are(opted_out):
+    """Whoever opted out would be in no error and no interval: of half of the people the interval never held."""
+    expected = accord.Spec.from_groups({1.0: 100, 0: opted_out})
+    people = accord.table(
+        {"x": [0.0, 1.0], "e": [1.0, 0.0]}, epsilon="e", levels="private", expected=expected
+    )
+    question = accord.mean("x", bounds=(0, 1), gap=0.5, about="everyone")
+    for asked in (question, accord.workload([question])):
+        with pytest.raises(accord.errors.PlanError, match="where levels are private nobody knows it"):
+            people.plan(asked)
+    assert people.plan(accord.mean("x", bounds=(0, 1), gap=0.5)).bias_bound == 0

@@ -167,6 +167,11 @@ def refuse_arguments(
             raise PlanError(PUBLIC_GROUPS)
         if not relation.named(neighbors).people_are_public:
             raise QueryError(PRIVATE_PEOPLE.format(neighbors))
+    if any(q.about_everyone for q in queries) and not relation.named(neighbors).levels_are_public:
+        raise PlanError(
+            "about='everyone' needs the number of people who opted out, and where levels are private nobody "
+            "knows it. Leave it out: the answer is about those who are read."
+        )
     if mechanism != "auto":
         for q in query.named if isinstance(query, Workload) else queries:
             _refuse_mechanism(q, mechanism, neighbors)
