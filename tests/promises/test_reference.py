@@ -671,7 +671,7 @@ WRONG = {
     "edges belong to the cell before": ("values[0] >= float(edge)", "values[0] > float(edge)"),
     "the largest is the smallest": ('min(whole) if come_to == "min"', 'max(whole) if come_to == "min"'),
     "a category's own square": ("if a[1] is None or a[1] != b[1]]", "]"),
-    "one sum under add-remove": ('(partly or neighbors == "add-remove")', "partly"),
+    "one sum under add-remove": ("(partly or neighbors in COMING)", "partly"),
 }  # fmt: skip
 
 
