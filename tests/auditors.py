@@ -276,7 +276,7 @@ class Pair:
     @property
     def by_row(self):
         """Whether who is kept is decided row by row, in the engine."""
-        return len(self.runs[0].args) == 4
+        return len(self.runs[0].args) == 5
 
     @property
     def name(self):
@@ -294,16 +294,16 @@ def pairs(statistic, neighbors):
     """
     asked = STATISTICS[statistic]
     sharper = replace(asked, ask=lambda scale: asked.ask(scale).with_all_values() or asked.ask(scale))
-    losses = exact.examine(sharper, neighbors, [m.name for m in ALL])
+    losses = exact.examine(sharper, neighbors, [m.name for m in ALL if not m.needs_gap])
     for worst in largest_ratios(statistic, losses):
         claim, lost = float(worst.promised), float(worst.loss)
         yield Pair(worst.plan, statistic, neighbors, worst.level, claim, lost, worst.pair)
 
 
 def _law(run):
-    if len(run.args) < 4:
+    if len(run.args) < 5:
         return law(run)
-    _, plan, tiny, people = run.args
+    _, plan, tiny, people, _ = run.args
     levels = [level for level, who in zip(people.numbers, tiny, strict=True) if who is not None]
     return law(run, [keep_chances(plan)[int(to_micro(level))] for level in levels])
 
