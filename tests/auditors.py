@@ -32,8 +32,10 @@ from scipy import stats
 from accord import relation
 from accord.budget import to_micro
 from accord.lab.audit import exact, replay
-from accord.lab.audit.cases import STATISTICS, keep_chances, sampling_of
-from accord.lab.audit.release_laws import Added, law
+from accord.lab.audit.case_plans import keep_chances, sampling_of
+from accord.lab.audit.cases import STATISTICS
+from accord.lab.audit.recorded_draws import Added
+from accord.lab.audit.release_laws import law
 from accord.lab.audit.runner import largest_ratios
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import ALL

@@ -27,7 +27,7 @@ from accord.engines.duckdb_dialect import DuckDBDialect
 from accord.engines.sql_names import SUM
 from accord.lab.simulation.noise import Seeded
 from accord.ledger import charging
-from accord.mechanisms import additive, pe, rank, regression, sample
+from accord.mechanisms import additive, pe, rank_choice, regression, sample
 from accord.mechanisms.record import Calibration
 from accord.people import aggregation, keeping
 from accord.people.levels import Levels
@@ -35,7 +35,7 @@ from accord.people.public_groups import PublicGroups
 from accord.people.reader import TableReader
 from accord.people.summary import Summary
 from accord.people.table import Table
-from accord.planning import Plan
+from accord.planning import Plan, together
 from accord.release import answer as answering
 from accord.spec import Spec
 from accord.statistics import Grid, groups, ranks
@@ -43,7 +43,6 @@ from accord.statistics.histogram import CellsTarget
 from accord.statistics.mean import MembersMean
 from accord.statistics.ranks import spending
 
-planning_plan = import_module("accord.planning.plan")
 releasing = import_module("accord.release.release")
 """Where releases take their noise from, and are carried out."""
 PLANTED = {}
@@ -415,7 +414,7 @@ def a_radius_kept_too_often(monkeypatch):
 def a_box_at_the_charge_of_one_question(monkeypatch):
     changed(
         monkeypatch,
-        planning_plan,
+        together,
         "cost_together",
         "np.maximum.reduce(costs) for costs",
         "costs[0] for costs",
@@ -481,13 +480,13 @@ def only_one_question_of_a_workload_is_booked(monkeypatch):
 def a_prior_taken_from_the_data(monkeypatch):
     """Points at which somebody is count twice, where the round ones should."""
     bad = "offset, None if times is None else 1 + (weights > 0)))"
-    changed(monkeypatch, rank, "chosen", "offset, times))", bad)
+    changed(monkeypatch, rank_choice, "chosen", "offset, times))", bad)
 
 
 @bug
 def a_prior_of_tuples_taken_from_the_data(monkeypatch):
     bad = "scale, parts, 1 + (weights > 0))"
-    changed(monkeypatch, rank, "chosen", "scale, parts, times)", bad)
+    changed(monkeypatch, rank_choice, "chosen", "scale, parts, times)", bad)
 
 
 @bug

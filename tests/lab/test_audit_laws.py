@@ -21,18 +21,9 @@ from accord.lab.audit.empirical import (
     probability_at_most,
 )
 from accord.lab.audit.exact import WorstLoss
-from accord.lab.audit.release_laws import (
-    SURE,
-    Added,
-    Chosen,
-    FixedWords,
-    Law,
-    Leak,
-    RecordingNoise,
-    law,
-    law_if_all_are_kept,
-    loss,
-)
+from accord.lab.audit.recorded_draws import Added, Chosen
+from accord.lab.audit.recording_noise import SURE, FixedWords, Leak, RecordingNoise
+from accord.lab.audit.release_laws import Law, law, law_if_all_are_kept, loss
 
 # ---- laws --------------------------------------------------------------------------------------------------
 

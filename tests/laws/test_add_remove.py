@@ -21,14 +21,14 @@ from strategies import person_values, summary_of
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import LedgerError, PlanError, SourceError
-from accord.lab.audit.cases import declared_for
+from accord.lab.audit.case_plans import declared_for
 from accord.ledger import Ledger
 from accord.mechanisms import ALL
 from accord.people.summary import Summary
 from accord.relation import ADD_REMOVE, REPLACE
 from accord.release.answer import answer as answer_of
 from accord.spec import Spec
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 
 BY_NAME = {m.name: m for m in ALL}
 SPECS = {

@@ -16,7 +16,9 @@ import accord
 from accord import budget, noise
 from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
-from accord.lab.audit.release_laws import Boxed, Leak, law, loss
+from accord.lab.audit.recorded_draws import Boxed
+from accord.lab.audit.recording_noise import Leak
+from accord.lab.audit.release_laws import law, loss
 from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.twin import box_noise, twin
 from accord.mechanisms.additive import BoxCalibration

@@ -17,7 +17,7 @@ from strategies import QUERIES, person_values, summary_of
 
 import accord
 from accord.budget import MICRO, PUBLIC
-from accord.lab.audit.cases import declared_for
+from accord.lab.audit.case_plans import declared_for
 from accord.mechanisms import ALL
 
 SPECS = {

@@ -17,8 +17,8 @@ from planted import naive_scores
 
 import accord
 from accord.budget import MICRO, PUBLIC
-from accord.lab.audit.cases import declared_for
-from accord.mechanisms import ALL, mix, pe, rank
+from accord.lab.audit.case_plans import declared_for
+from accord.mechanisms import ALL, mix, pe, rank_choice
 from accord.mechanisms.record import Refused
 from accord.people.summary import Summary
 from accord.relation import REPLACE
@@ -197,7 +197,7 @@ def test_scores_by_rank_are_exact_whole_numbers(weights, p):
     given = []
     choose = noise.choose
     noise.choose = lambda scores, scale: given.append(scores.dtype.kind) or choose(scores, scale)
-    rank.select(np.array(weights), p, noise, Fraction(2 * MICRO))
+    rank_choice.select(np.array(weights), p, noise, Fraction(2 * MICRO))
     assert noise.calls == [(scores, 2 * MICRO * p.denominator)]
     assert given[0] in "iO"
 
@@ -249,7 +249,7 @@ def test_brackets_beside_a_quantile_that_has_the_whole_charge_are_found_out(quer
     answer = BY_NAME["rank"].method(plan.target).answer
     assert overcharged(answer, plan) == []
     monkeypatch.setattr(
-        rank, "spending", lambda ps, relation, tells_size, draws, _: spending(ps, relation, tells_size)
+        rank_choice, "spending", lambda ps, relation, tells_size, draws, _: spending(ps, relation, tells_size)
     )
     assert overcharged(answer, plan)
 

@@ -17,7 +17,7 @@ from accord import noise, ordered
 from accord.budget import MICRO
 from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.twin import summarise
-from accord.mechanisms import named, rank
+from accord.mechanisms import named, rank, rank_choice
 from accord.ordered import OrderedLaw, Proposal, draw, exp_bounds, propose, proposed
 from accord.planning.tasks import task_of
 from accord.relation import ADD_REMOVE, PRIVATE_LEVELS, REPLACE
@@ -469,7 +469,7 @@ def measured_error(plan, values, runs):
     )
     target, total = plan.target, 0.0
     for _ in range(runs):
-        cells = rank.chosen(
+        cells = rank_choice.chosen(
             weights,
             plan.calibration.ps,
             source,

@@ -24,9 +24,9 @@ import accord
 from accord import relation
 from accord.budget import PUBLIC
 from accord.errors import SourceError
-from accord.lab.audit.cases import declared_for
+from accord.lab.audit.case_plans import declared_for
 from accord.mechanisms import ALL
-from accord.mechanisms.rank import RankCalibration
+from accord.mechanisms.rank_choice import RankCalibration
 from accord.release.answer import answer
 
 NAMES = [m.name for m in ALL]

@@ -15,7 +15,9 @@ from strategies import changed
 
 import accord
 from accord.budget import MICRO
-from accord.lab.audit.release_laws import Boxed, Leak, law, loss
+from accord.lab.audit.recorded_draws import Boxed
+from accord.lab.audit.recording_noise import Leak
+from accord.lab.audit.release_laws import law, loss
 from accord.lab.simulation.noise import Seeded
 from accord.mechanisms import regression
 from accord.mechanisms.regression import BoxedRegressionCalibration, RegressionCalibration

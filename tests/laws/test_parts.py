@@ -29,7 +29,7 @@ from strategies import changed
 import accord
 from accord.budget import MICRO, PUBLIC
 from accord.errors import PlanError
-from accord.lab.audit.release_laws import Ordered
+from accord.lab.audit.recorded_draws import Ordered
 from accord.mechanisms.regression import RegressionCalibration, SampledRegressionCalibration
 from accord.mechanisms.sample import SURE
 from accord.people.summary import Summary

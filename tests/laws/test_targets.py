@@ -21,11 +21,10 @@ from accord.cli import main
 from accord.mechanisms.record import Refused
 from accord.relation import ADD_REMOVE, REPLACE
 from accord.statistics import ALL as ALL_NAMED
-from accord.statistics import target as targets
-from accord.statistics import target_and_moves
+from accord.statistics import target_and_moves, target_ranks, target_sums
 from accord.statistics.encoding import Codes, Grid, Indicator, OneOf, Q
 from accord.statistics.mean import MembersMean
-from accord.statistics.target import Additive, Cells, Form, Moments
+from accord.statistics.target_sums import Additive, Cells, Form, Moments
 
 GRIDS = {
     "one step": {"bounds": (0, 1), "step": 1},
@@ -394,7 +393,8 @@ def test_the_options_of_a_statistic_are_options_of_the_command_line(statistic, c
 
 @pytest.mark.parametrize("statistic", ALL, ids=lambda statistic: statistic.name)
 def test_the_family_of_a_statistic_is_the_class_of_its_targets(statistic):
-    assert getattr(targets, statistic.family.__name__) is statistic.family
+    families = vars(target_sums) | vars(target_ranks)
+    assert families[statistic.family.__name__] is statistic.family
     for query in EXAMPLES[statistic.name].values():
         if statistic.is_alias:
             assert query.statistic in {s.name for s in ALL if not s.is_alias}

@@ -19,7 +19,7 @@ from accord.planning.largest import ALPHA, error_of_selected, part_for_choices, 
 from accord.release.answer import answer
 from accord.release.result import Release
 from accord.statistics.spread import Spread
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 
 KEYS = ["A", "B"]
 LEVELS = (0.4, 1.0, 2.0)

@@ -14,7 +14,7 @@ from engines.test_postgres import at, fill, make
 from strategies import HOSTILE
 
 import accord
-from accord.lab.audit.release_laws import FixedWords
+from accord.lab.audit.recording_noise import FixedWords
 from accord.ledger import charging
 
 NAMES = tuple({name.lower(): name for name in HOSTILE if len(name) < 50}.values())

@@ -24,8 +24,8 @@ from accord import sampling
 from accord.engines.duckdb_connection import OwnDatabase
 from accord.errors import AccordError, AccordWarning, LedgerError, QueryError, SourceError, SpecError
 from accord.lab.audit.program_runs import ProgramNoise
+from accord.lab.audit.recording_noise import FixedWords
 from accord.lab.audit.reference_comparison import integers
-from accord.lab.audit.release_laws import FixedWords
 from accord.ledger import charging
 from accord.noise import SECURE
 from accord.release import Release

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 import accord
 from accord.lab.simulation.noise import Seeded
-from accord.mechanisms.rank import select
+from accord.mechanisms.rank_choice import select
 from accord.mechanisms.size import least_weight, most_people
 from accord.people.summary import Summary
 from accord.release import Release

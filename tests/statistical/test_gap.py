@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from scipy.stats import binomtest, rankdata
 
 import accord
-from accord.lab.audit.cases import declared_for
+from accord.lab.audit.case_plans import declared_for
 from accord.statistics.gap import with_gap
 
 BOUNDS, ALPHA, RUNS, CORRELATION = (0, 200_000), 1e-9, 40, 0.5

@@ -21,7 +21,7 @@ from accord.mechanisms import ALL
 from accord.release import Release
 from accord.release.answer import finished
 from accord.release.suppressing import largest_of_nobody, noise_bound, shown
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 
 KEYS = [f"k{j}" for j in range(60)]
 HELD = 6

@@ -39,7 +39,7 @@ from accord.mechanisms.prediction import AroundValue, Prediction, errors, predic
 from accord.mechanisms.record import Calibration, ChargeRule, Linear, Method, Refused, Task, frozen
 from accord.statistics.box import Share
 from accord.statistics.spread import Spread
-from accord.statistics.target import Additive, Total
+from accord.statistics.target_sums import Additive, Total
 
 if TYPE_CHECKING:
     from accord.noise import Noise

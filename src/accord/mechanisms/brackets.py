@@ -66,7 +66,7 @@ class Brackets:
     """W; None: it is private, and released with noise."""
 
     def cells_of(self, released: Sequence[Fraction]) -> list[Cells]:
-        """Between which points each quantile lies, from all that was released: see `chosen` of rank.py."""
+        """Between which points each quantile lies, from all that was released (rank_choice.py)."""
         ps, weight = self.by_size.ps, self.weight
         if weight is None:
             weight = self.by_size.lower_bound(float(released[-1]), _SIZE * _ALPHA)

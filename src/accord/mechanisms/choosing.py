@@ -33,7 +33,7 @@ from accord.mechanisms.additive import ChoosingCalibration, integer_weights
 if TYPE_CHECKING:
     from accord.noise import Noise
     from accord.people.summary import Summary
-    from accord.statistics.target import Additive
+    from accord.statistics.target_sums import Additive
 
 
 def choose_and_count(

@@ -30,11 +30,14 @@ from numpy.typing import NDArray
 
 from accord.budget import MICRO, PUBLIC, IntArray
 from accord.mechanisms.prediction import AroundRank, Prediction, errors, predict
-from accord.mechanisms.rank import ANYWHERE, few_who_count, select
+from accord.mechanisms.rank import ANYWHERE
+from accord.mechanisms.rank_choice import select
+from accord.mechanisms.rank_errors import few_who_count
 from accord.mechanisms.record import Calibration, Linear, Method, Refused, Task, frozen
 from accord.mechanisms.size import MISS
 from accord.statistics.spread import Spread
-from accord.statistics.target import Additive, Quantiles
+from accord.statistics.target_ranks import Quantiles
+from accord.statistics.target_sums import Additive
 from accord.theory import as_floats
 
 if TYPE_CHECKING:

@@ -31,11 +31,13 @@ import numpy as np
 
 from accord.budget import MICRO, PUBLIC
 from accord.mechanisms.prediction import AroundRank, AroundValue, FixedInterval, Prediction
-from accord.mechanisms.rank import ANYWHERE, choice
+from accord.mechanisms.rank import ANYWHERE
+from accord.mechanisms.rank_choice import choice
 from accord.mechanisms.record import Calibration, Method, Refused, Task
 from accord.mechanisms.size import MISS
 from accord.statistics.spread import STEP, Spread
-from accord.statistics.target import Counted, Extremes, Quantiles
+from accord.statistics.target_ranks import Extremes, Quantiles
+from accord.statistics.target_sums import Counted
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:

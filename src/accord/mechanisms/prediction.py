@@ -36,7 +36,8 @@ from accord.mechanisms.record import Calibration, Task
 from accord.statistics import Answer, Ends, Interval
 from accord.statistics.box import Share
 from accord.statistics.spread import STEP, Spread
-from accord.statistics.target import Additive, Target
+from accord.statistics.target import Target
+from accord.statistics.target_sums import Additive
 from accord.theory import kappa_of_members
 
 

@@ -16,7 +16,8 @@ from accord import statistics
 from accord.budget import IntArray
 from accord.relation import Relation
 from accord.statistics.algorithm import AlgorithmTarget
-from accord.statistics.target import Ranks, Target
+from accord.statistics.target import Target
+from accord.statistics.target_ranks import Ranks
 
 if TYPE_CHECKING:
     from accord.mechanisms.prediction import Prediction
@@ -48,7 +49,7 @@ class Task:
     Of a question about everyone, those who opted out as well.
     """
     target: Any
-    """One of statistics/target.py."""
+    """One of those of statistics/."""
     t: int | str | None
     """The level of `threshold` or `sample` that the user asked for, in millionths or by name."""
     variance: float

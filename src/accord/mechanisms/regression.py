@@ -48,7 +48,7 @@ from accord.statistics.moments import (
 )
 from accord.statistics.query import Answer, Interval
 from accord.statistics.regression import Regression, RegressionTarget
-from accord.statistics.target import Products
+from accord.statistics.target_sums import Products
 
 if TYPE_CHECKING:
     from accord.noise import Noise

@@ -47,13 +47,16 @@ from accord.mechanisms.prediction import (
     bias_bound,
     predict,
 )
-from accord.mechanisms.rank import ANYWHERE, RankCalibration, chosen, rank_errors
+from accord.mechanisms.rank import ANYWHERE
+from accord.mechanisms.rank_choice import RankCalibration, chosen
+from accord.mechanisms.rank_errors import rank_errors
 from accord.mechanisms.record import Calibration, Method, Refused, Task, frozen
 from accord.mechanisms.size import MISS, BySize
 from accord.relation import ADD_REMOVE, REPLACE, Relation
 from accord.statistics.algorithm import AlgorithmTarget
 from accord.statistics.ranks import Spending, spending
-from accord.statistics.target import Additive, Cells, Quantiles
+from accord.statistics.target_ranks import Quantiles
+from accord.statistics.target_sums import Additive, Cells
 from accord.theory import FloatArray, as_floats
 
 if TYPE_CHECKING:

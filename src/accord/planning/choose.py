@@ -19,8 +19,9 @@ from accord.mechanisms import ALL, named
 from accord.mechanisms.prediction import FixedInterval, Prediction
 from accord.mechanisms.record import Calibration, Mechanism, Refused, Task
 from accord.planning.choice import Candidate, Choice
-from accord.planning.plan import Plan, midpoint_error
+from accord.planning.plan import Plan
 from accord.planning.tasks import ChoosingFirst, choosing_first, people_of, task_of
+from accord.planning.together import midpoint_error
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload, reporting_missing, target_and_moves

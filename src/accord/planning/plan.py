@@ -14,24 +14,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic
 
-import numpy as np
-
 from accord import budget
 from accord.budget import IntArray
 from accord.mechanisms import named
 from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration
 from accord.mechanisms.prediction import AroundValue, Prediction
-from accord.mechanisms.rank import RankCalibration
+from accord.mechanisms.rank_choice import RankCalibration
 from accord.mechanisms.record import Calibration, Method
+from accord.planning.assumptions import assumptions_of
 from accord.planning.choice import NO_DATA, Candidate, Choice, by_level
 from accord.planning.fingerprint import fingerprint
 from accord.planning.largest import Largest, error_of_selected, predict_largest
+from accord.planning.released_errors import error_factor, errors_of
 from accord.planning.tasks import people_of
+from accord.planning.together import cost_together, total_error
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Target, Workload
 from accord.statistics.query import A
-from accord.statistics.target import Quantiles
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,34 +213,7 @@ class Plan(Generic[A]):
     @property
     def assumptions(self) -> list[str]:
         """What is taken as public knowledge, in sentences."""
-        sentences = [*self.target.assumptions(), *self._about_gap()]
-        if isinstance(self.target, Quantiles):
-            sentences += self.target.about_draws(self.draws_together)
-        if isinstance(self.query, Grouped):
-            sentences += self.query.part_assumptions(self.chooses_first)
-        sentences += [*self.notes, self._about_people()]
-        if self.spec.opted_out and not self.spec.is_expected:
-            why = "opted out or have nothing left" if self.spec.is_rest else "opted out"
-            whom = f"the other {self.spec.total:,}"
-            if self.query.about_everyone:
-                whom = f"all {self.people:,}, with what the gap allows for those who are not read"
-            sentences.append(
-                f"{self.spec.opted_out:,} people {why} and are never read; the answer is about {whom}"
-            )
-        return sentences
-
-    def _about_gap(self) -> list[str]:
-        """What is declared about levels and values."""
-        gap, scale = self.query.gap, self.query.gap_scale
-        if gap is None or scale is None:
-            return []
-        of_members = " among the people whom the answer is about" if self.target.tells_size else ""
-        differ = f"the {scale.compared} of any two levels{of_members} differ by at most {scale.text(gap)}"
-        return [f"{differ}, as declared"]
-
-    def _about_people(self) -> str:
-        about, of_errors = self.relation.about_spec, self.relation.about_errors
-        return f"{about}; {of_errors}" if of_errors and self.target.assumes_presence else about
+        return assumptions_of(self)
 
     @property
     def heading(self) -> str:
@@ -324,36 +297,11 @@ class Plan(Generic[A]):
 
         About the population, and about these very people.
         """
-        if not released:
-            return self.rmse, self.rmse_here
-        known = self.prediction.error_model.errors_of(released)
-        if known is not None:
-            return known
-        ends: Any = self.target.possible(self.most_people)
-        largest, factor = float(ends[1] - ends[0]), self.error_factor(released)
-        spread = self.target.spread_factor(released)
-        if factor is None or spread is None:
-            return largest, largest
-        unit = self.target.factor(1) ** 2 / self.target.outputs
-        noise, bias = unit * self.calibration.noise_variance, self.prediction.bias**2
-        # what is not noise falls by the square root alone of more people, and is never more than if as few
-        # of the largest weight had all of it (statistics/central.py)
-        most = unit * self.target.variance * float(self.calibration.weights.max()) * factor
-        others = (max(0.0, predicted**2 - bias - noise) for predicted in (self.rmse, self.rmse_here))
-        about_population, here = (
-            min(
-                largest,
-                spread * sqrt(min(max(factor, factor**2) * x, max(most, x)) + factor**2 * noise + bias),
-            )
-            for x in others
-        )
-        return about_population, here
+        return errors_of(self, released)
 
     def error_factor(self, released: Sequence[Fraction]) -> float | None:
         """How many times the error is as predicted; None: too few people to tell anything."""
-        if not released or not self.target.tells_size:
-            return 1.0
-        return self.target.error_factor(released, self.private_groups)
+        return error_factor(self, released)
 
     # ---- of one or several ---------------------------------------------------------------------------------
 
@@ -463,31 +411,3 @@ class Plan(Generic[A]):
         if self.is_workload:
             return f"<Plan: {', '.join(f'{p.query.label} by {p.mechanism}' for p in self.parts)}>"
         return f"<Plan: {self.query.label} by {self.mechanism}, rmse {self.rmse:.6g} ({self.unit})>"
-
-
-def cost_together(parts: Sequence[Plan]) -> IntArray:
-    """What several questions cost a person of each level, in millionths.
-
-    Of those that share one noise, a person pays the largest of their charges, once; all else is added up.
-    """
-    noises: dict[Any, list[IntArray]] = {}
-    for place, part in enumerate(parts):
-        calibration = part.of_one.calibration
-        key = ("box", calibration.block) if isinstance(calibration, BoxCalibration) else place
-        noises.setdefault(key, []).append(part.cost)
-    return budget.add(*(np.maximum.reduce(costs) for costs in noises.values()))
-
-
-def midpoint_error(target: Target, people: int) -> float:
-    """Error of the middle of what is possible, at worst."""
-    return target.factor(people) * sqrt(target.midpoint_error / target.outputs)
-
-
-def relative_error(plan: Plan) -> float:
-    """The squared error of one question, as a fraction of that of an answer without data."""
-    return float((plan.rmse / midpoint_error(plan.target, plan.people)) ** 2)
-
-
-def total_error(plans: Sequence[Plan], workload: Workload) -> float:
-    """The weighted sum of the relative errors of a workload's questions."""
-    return sum(weight * relative_error(plan) for weight, plan in zip(workload.weights, plans, strict=True))

@@ -38,11 +38,12 @@ from accord.errors import PlanError
 from accord.mechanisms.additive import BoxCalibration, reads_public_only
 from accord.mechanisms.record import Calibration
 from accord.planning.choose import plan_within
-from accord.planning.plan import Plan, cost_together, relative_error, total_error
+from accord.planning.plan import Plan
+from accord.planning.together import cost_together, relative_error, total_error
 from accord.relation import Relation
 from accord.spec import Spec
 from accord.statistics import Grouped, Query, Workload, box, target_and_moves
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 from accord.theory import FloatArray
 
 Block: TypeAlias = tuple[int, ...]

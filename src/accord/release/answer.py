@@ -19,7 +19,7 @@ from accord.people.summary import Summary
 from accord.planning import Plan, midpoint_error
 from accord.release.suppressing import leaves_groups_out, shown
 from accord.statistics import Algorithm, Answer, Grouped
-from accord.statistics.target import Additive, Counted
+from accord.statistics.target_sums import Additive, Counted
 
 
 def answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Noise) -> tuple[Answer, tuple[Any, ...]]:

@@ -24,7 +24,7 @@ from accord.release.numbers import Number
 from accord.release.picking import public_group
 from accord.release.result import clipped
 from accord.statistics import Ends, Grouped, Part
-from accord.statistics.target import Counted, Total
+from accord.statistics.target_sums import Counted, Total
 
 if TYPE_CHECKING:
     from accord.release.result import Release

@@ -40,7 +40,7 @@ from accord.mechanisms.prediction import AroundValue, FixedInterval
 from accord.release.result import Release
 from accord.statistics import Ends, Grouped
 from accord.statistics.box import Share
-from accord.statistics.target import Additive, Cells, Total
+from accord.statistics.target_sums import Additive, Cells, Total
 
 _SMALLEST_SCALE, _MOST_NOISES = 1_000, 100
 """From which scale on whole numbers can pass for continuous ones; of how many noises a law is reckoned."""

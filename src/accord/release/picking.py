@@ -18,7 +18,8 @@ from accord.release.numbers import Number, cells_of
 from accord.release.result import Among, Release
 from accord.statistics import Algorithm, Ends, Grouped
 from accord.statistics.keys import read_label
-from accord.statistics.target import Products, Ranks
+from accord.statistics.target_ranks import Ranks
+from accord.statistics.target_sums import Products
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,7 +20,7 @@ from accord.budget import MICRO, IntArray, amount_text, level_text
 from accord.mechanisms.additive import BoxCalibration, ChoosingCalibration
 from accord.mechanisms.regression import BoxedRegressionCalibration
 from accord.planning import Plan
-from accord.planning.plan import cost_together
+from accord.planning.together import cost_together
 from accord.release.derived import Derived, FromAnswers, Ratio
 from accord.release.numbers import Number, named, sentences
 from accord.release.result import Release
@@ -28,7 +28,7 @@ from accord.spec import Spec
 from accord.statistics import Algorithm, Coefficients
 from accord.statistics.query import number_text
 from accord.statistics.ranks import RankQuery
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 
 if TYPE_CHECKING:
     from accord.ledger.history import Account

@@ -21,7 +21,8 @@ from accord.release.arithmetic import Arithmetic
 from accord.release.suppressing import by_noise_alone, leaves_groups_out, left_out_at_most
 from accord.statistics import Algorithm, Answer, Grouped, Part
 from accord.statistics.query import A, Interval
-from accord.statistics.target import Additive, Products, Quantiles, Ranks
+from accord.statistics.target_ranks import Quantiles, Ranks
+from accord.statistics.target_sums import Additive, Products
 
 
 @dataclass(frozen=True)

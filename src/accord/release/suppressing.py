@@ -40,7 +40,7 @@ from accord.mechanisms.sample import SampleCalibration, noise_on_means
 from accord.planning import Plan
 from accord.statistics import Grouped
 from accord.statistics.convolution import half_width
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 
 ALPHA = 0.05
 """How probable it may be that an empty group is shown, of all of them."""

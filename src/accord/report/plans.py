@@ -10,7 +10,7 @@ from accord import odds
 from accord.budget import PUBLIC, IntArray, level_text
 from accord.mechanisms import ALL
 from accord.planning import NO_DATA, Candidate, Plan
-from accord.planning.plan import cost_together
+from accord.planning.together import cost_together
 from accord.report.gaps import gap_view
 from accord.report.tables import (
     MOST_GROUPS,

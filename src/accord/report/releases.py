@@ -37,7 +37,7 @@ from accord.report.tables import (
 from accord.statistics import Algorithm, Coefficients, Ends, Grouped, Part, Query
 from accord.statistics.levels import LevelMeansTarget
 from accord.statistics.missing import MISSING, READABLE
-from accord.statistics.target import Quantiles, Ranks
+from accord.statistics.target_ranks import Quantiles, Ranks
 
 _PERCENTILES = "percentile points"
 

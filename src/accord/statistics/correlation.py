@@ -48,7 +48,8 @@ from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Ends, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Moments, factor_for
+from accord.statistics.target import factor_for
+from accord.statistics.target_sums import Moments
 
 XX, YY = Product("square", (-1, -1)), Product("square", (0, 0))
 

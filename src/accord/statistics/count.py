@@ -22,7 +22,7 @@ from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Counted, Form
+from accord.statistics.target_sums import Counted, Form
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ from accord.statistics.query import Answer, Ends, Interval, Query, column_name, 
 from accord.statistics.regression import read_numeric
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Moments, factor_for
+from accord.statistics.target import factor_for
+from accord.statistics.target_sums import Moments
 
 X, Y, XY = Product("x", (-1,)), Product("y", (0,)), Product("xy", (-1, 0))
 

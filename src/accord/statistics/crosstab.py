@@ -15,7 +15,7 @@ from accord.statistics.groups import Rows
 from accord.statistics.keys import RestLabels
 from accord.statistics.query import Query
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Counted
+from accord.statistics.target_sums import Counted
 
 
 def crosstab(

@@ -19,7 +19,7 @@ from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, Value
 from accord.statistics.ranks import MIDPOINT_FACTOR, SIZE_PART, RankQuery, RankTarget, on_rank_grid
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Extremes
+from accord.statistics.target_ranks import Extremes
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ from accord.statistics.keys import (
 )
 from accord.statistics.part import MEMBERSHIP, Part
 from accord.statistics.query import A, Query
-from accord.statistics.target import Counted
+from accord.statistics.target_sums import Counted
 
 if TYPE_CHECKING:
     from accord.statistics.encoding import Encoding

@@ -40,7 +40,7 @@ from accord.statistics.keys import (
 )
 from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Cells
+from accord.statistics.target_sums import Cells
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from typing import Any
 from accord.relation import Relation
 from accord.statistics.mean import Mean
 from accord.statistics.query import Answer, Interval
-from accord.statistics.target import Additive, Target
+from accord.statistics.target import Target
+from accord.statistics.target_sums import Additive
 
 
 @dataclass(frozen=True)

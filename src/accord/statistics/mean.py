@@ -27,7 +27,8 @@ from accord.statistics.groups import asked_by_group, part_of
 from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, decimal, exact, number_text
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Additive, Form, factor_for
+from accord.statistics.target import factor_for
+from accord.statistics.target_sums import Additive, Form
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from accord.statistics.mean import MeanTarget, MembersMean, PresentMean
 from accord.statistics.query import Answer, Ends, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 
 MISSING = ("exclude", "none")
 

@@ -24,7 +24,7 @@ from accord.statistics.ranks import (
     spending,
 )
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Quantiles
+from accord.statistics.target_ranks import Quantiles
 
 _FINEST = 10**6
 _ARITHMETIC = Fraction(1, 10**12)

@@ -27,7 +27,7 @@ from accord.statistics.gap import RANKS, GapScale
 from accord.statistics.grid import OnGrid, on_grid
 from accord.statistics.query import Answer, number_text
 from accord.statistics.rounding import read_steps, round_step, smooth_cost, times_each
-from accord.statistics.target import Ranks
+from accord.statistics.target_ranks import Ranks
 
 SIZE_PART = Fraction(1, 10)
 """Of everyone's charge, for how many there are, where that is private."""

@@ -32,7 +32,7 @@ from accord.statistics.histogram import read_categories
 from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query, column_name, exact, number_text
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Products
+from accord.statistics.target_sums import Products
 from accord.theory import FloatArray
 
 _MOST_COLUMNS = 100

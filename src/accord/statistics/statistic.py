@@ -29,7 +29,7 @@ class Statistic:
     name: str
     ask: Callable[..., Query]
     family: type[Any]
-    """Which class of target.py its target is, under every relation: mechanisms say which they answer."""
+    """Which class of target_sums.py or target_ranks.py its target is, under every relation."""
     options: tuple[str, ...]
     """What `ask` takes besides where, by, keys and membership, in the words of the command line."""
     own_options: tuple[Option, ...] = ()

@@ -31,7 +31,7 @@ from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.mean import Mean, MeanTarget, with_std
 from accord.statistics.query import Answer, Interval, Query, number_text
 from accord.statistics.statistic import Option, Statistic
-from accord.statistics.target import Form, Total
+from accord.statistics.target_sums import Form, Total
 
 _MOST_ROWS = 10**9
 

@@ -22,7 +22,7 @@ from accord.statistics.groups import Grouped, Rows, asked_by_group, part_of
 from accord.statistics.keys import MOST_COMBINATIONS, Keys
 from accord.statistics.query import Query, column_name
 from accord.statistics.statistic import Option, Statistic
-from accord.statistics.target import Counted
+from accord.statistics.target_sums import Counted
 
 
 def top(

@@ -34,7 +34,8 @@ from accord.statistics.keys import By, Keys, RestLabels
 from accord.statistics.query import Answer, Interval, Query
 from accord.statistics.spread import Spread
 from accord.statistics.statistic import Statistic
-from accord.statistics.target import Additive, Form, factor_for
+from accord.statistics.target import factor_for
+from accord.statistics.target_sums import Additive, Form
 
 
 @dataclass(frozen=True)

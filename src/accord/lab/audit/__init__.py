@@ -9,7 +9,8 @@
 runner.py decides what is looked at, findings.py keeps what came of it, report.py prints it. `check` is in
 algorithm_check.py, and offered_page.py prints docs/offered.md. The methods:
 
-exact       every tiny table (cases.py), neighbor and output, from probabilities: exact.py, release_laws.py;
+exact       every case (cases.py, case_plans.py) on every tiny table (case_tables.py), neighbor and output,
+            from probabilities: exact.py, release_laws.py, recording_noise.py, recorded_draws.py;
             the noise itself, decision by decision: noise_laws.py, noise_source.py, noise_decisions.py
 replay      neighbors of real tables through the real engine, with the noise frozen: replay.py;
             what holds whatever is asked: invariants.py;

@@ -23,7 +23,8 @@ import numpy as np
 from accord.errors import QueryError
 from accord.lab.audit import empirical
 from accord.lab.audit.findings import Audit, Look, findings_of
-from accord.lab.audit.release_laws import SURE, Adaptive, FixedWords, Law, Leak, law, loss
+from accord.lab.audit.recording_noise import SURE, Adaptive, FixedWords, Leak
+from accord.lab.audit.release_laws import Law, law, loss
 from accord.lab.audit.runner import ALPHA, refuse_too_few
 from accord.people.table import Table
 from accord.sampling import algorithm_query

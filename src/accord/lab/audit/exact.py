@@ -17,25 +17,22 @@ import numpy as np
 
 from accord import relation
 from accord.budget import to_micro
-from accord.lab.audit.cases import (
-    TINY,
+from accord.lab.audit.case_plans import keep_chances, plans, promised_losses, published_charges
+from accord.lab.audit.case_tables import (
     Person,
     Population,
-    Statistic,
     comes_and_goes,
-    keep_chances,
     open_table,
     open_tables,
     people_text,
-    plans,
     populations,
     possible_people,
-    promised_losses,
-    published_charges,
     said_of,
 )
+from accord.lab.audit.cases import TINY, Statistic
 from accord.lab.audit.noise_source import secure
-from accord.lab.audit.release_laws import Law, Leak, RecordingNoise, Run, law, loss
+from accord.lab.audit.recording_noise import Leak, RecordingNoise
+from accord.lab.audit.release_laws import Law, Run, law, loss
 from accord.people.summary import Summary
 from accord.people.table import Table
 from accord.planning import Plan

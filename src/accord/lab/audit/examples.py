@@ -20,7 +20,9 @@ import numpy as np
 
 import accord
 from accord.errors import LedgerError, QueryError
-from accord.lab.audit.cases import PARTS, STATISTICS, Scale, declared_for, opening, said_of
+from accord.lab.audit.case_plans import declared_for
+from accord.lab.audit.case_tables import opening, said_of
+from accord.lab.audit.cases import PARTS, STATISTICS, Scale
 from accord.lab.audit.cases import QUESTIONS as AUDITED
 from accord.mechanisms import ALL
 from accord.spec import Spec

@@ -18,27 +18,22 @@ import numpy as np
 import accord
 from accord.budget import level_text, to_micro
 from accord.errors import QueryError
-from accord.lab.audit.cases import (
-    REAL,
-    TINY,
+from accord.lab.audit.case_plans import keep_chances, plans, promised_losses, published_charges, sampling_of
+from accord.lab.audit.case_tables import (
     Population,
     Row,
-    Statistic,
     comes_and_goes,
-    keep_chances,
     open_table,
     open_tables,
-    plans,
     populations,
     possible_people,
-    promised_losses,
-    published_charges,
     real_people,
     said_of,
-    sampling_of,
 )
+from accord.lab.audit.cases import REAL, TINY, Statistic
 from accord.lab.audit.exact import WorstLoss, compare, failure, noisy_answer
-from accord.lab.audit.release_laws import FixedWords, Law, Leak, RecordingNoise, law_if_all_are_kept
+from accord.lab.audit.recording_noise import FixedWords, Leak, RecordingNoise
+from accord.lab.audit.release_laws import Law, law_if_all_are_kept
 from accord.ledger import charging
 from accord.planning import Plan
 from accord.release.release import carry_out, read_summaries

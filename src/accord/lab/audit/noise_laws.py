@@ -25,7 +25,7 @@ import numpy as np
 from accord.lab.audit.findings import Look
 from accord.lab.audit.noise_decisions import NEGLIGIBLE, RecordedSource, law_of
 from accord.lab.audit.noise_source import NoiseCopy, noise_on, or_failure
-from accord.lab.audit.release_laws import Ordered
+from accord.lab.audit.recorded_draws import Ordered
 from accord.noise import MILLION
 from accord.statistics import box
 

@@ -25,7 +25,8 @@ from accord.engines.duckdb import DuckDB
 from accord.engines.postgres import Postgres
 from accord.engines.spark import Spark
 from accord.errors import AccordError, LedgerError, PlanError, SourceError, did_you_mean
-from accord.lab.audit.cases import NEIGHBORS, declared_for
+from accord.lab.audit.case_plans import declared_for
+from accord.lab.audit.cases import NEIGHBORS
 from accord.lab.audit.examples import (
     MECHANISMS,
     MODIFIERS,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from accord.lab.audit import offered
-from accord.lab.audit.cases import comes_and_goes
+from accord.lab.audit.case_tables import comes_and_goes
 from accord.lab.audit.offered import Combination
 from accord.lab.audit.program_runs import KEY, Step, World
 from accord.lab.audit.table_forms import Row, Source

@@ -29,7 +29,7 @@ import numpy as np
 
 import accord
 from accord.errors import AccordError
-from accord.lab.audit.release_laws import Outcome, RecordingNoise
+from accord.lab.audit.recording_noise import Outcome, RecordingNoise
 from accord.lab.audit.table_forms import Row, Source, in_its_form, register_in_its_form
 from accord.ledger import chain
 from accord.people import table

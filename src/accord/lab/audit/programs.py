@@ -27,9 +27,10 @@ from typing import Any
 
 import accord
 from accord.lab.audit import reference
-from accord.lab.audit.cases import sampling_of
+from accord.lab.audit.case_plans import sampling_of
 from accord.lab.audit.program_runs import Step, StepOutput, World, run
-from accord.lab.audit.release_laws import Law, Leak, loss
+from accord.lab.audit.recording_noise import Leak
+from accord.lab.audit.release_laws import Law, loss
 from accord.lab.audit.replay import amplified
 from accord.lab.audit.table_forms import Source
 from accord.ledger import Registration

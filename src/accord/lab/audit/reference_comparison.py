@@ -18,14 +18,14 @@ import accord
 from accord.budget import PUBLIC, IntArray
 from accord.errors import PlanError
 from accord.lab.audit import reference, reference_values
-from accord.lab.audit.cases import sampling_of
+from accord.lab.audit.case_plans import sampling_of
 from accord.lab.audit.findings import Look
 from accord.lab.audit.random_tables import Dice, random_table
 from accord.lab.audit.table_forms import Source, in_its_form
 from accord.people.summary import Summary
 from accord.people.table import Table
 from accord.planning import Plan
-from accord.statistics.target import Additive, Cells
+from accord.statistics.target_sums import Additive, Cells
 
 _X: dict[str, Any] = {"column": "x", "bounds": (0, 100), "step": 1}
 _PARTS: tuple[dict[str, Any], ...] = (

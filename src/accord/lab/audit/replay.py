@@ -19,22 +19,12 @@ from typing import Any
 import numpy as np
 
 from accord.budget import PUBLIC, to_micro
-from accord.lab.audit.cases import (
-    REAL,
-    Person,
-    Row,
-    Statistic,
-    comes_and_goes,
-    keep_chances,
-    open_tables,
-    plans,
-    promised_losses,
-    real_people,
-    said_of,
-    sampling_of,
-)
+from accord.lab.audit.case_plans import keep_chances, plans, promised_losses, sampling_of
+from accord.lab.audit.case_tables import Person, Row, comes_and_goes, open_tables, real_people, said_of
+from accord.lab.audit.cases import REAL, Statistic
 from accord.lab.audit.exact import WorstLoss, compare, failure, noisy_answer
-from accord.lab.audit.release_laws import SURE, Law, Leak, RecordingNoise, law_if_all_are_kept
+from accord.lab.audit.recording_noise import SURE, Leak, RecordingNoise
+from accord.lab.audit.release_laws import Law, law_if_all_are_kept
 from accord.planning import Plan
 from accord.release.release import read_summaries
 from accord.spec import Spec

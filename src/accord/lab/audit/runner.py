@@ -27,7 +27,8 @@ from accord.lab.audit import (
     reference_comparison,
     replay,
 )
-from accord.lab.audit.cases import NEIGHBORS, STATISTICS, populations
+from accord.lab.audit.case_tables import populations
+from accord.lab.audit.cases import NEIGHBORS, STATISTICS
 from accord.lab.audit.findings import Audit, Look, findings_of
 from accord.lab.audit.random_tables import ALL_FORMS, FORMS
 from accord.lab.processes import shared

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from accord.lab.simulation.populations import Population
 from accord.lab.simulation.values import cells, probability
 from accord.statistics import Grid, Indicator, OneOf
-from accord.statistics.target import Additive, Cells, Extremes, Quantiles, Ranks, Target
+from accord.statistics.target import Target
+from accord.statistics.target_ranks import Extremes, Quantiles, Ranks
+from accord.statistics.target_sums import Additive, Cells
 from accord.theory import FloatArray
 
 

@@ -19,7 +19,7 @@ from accord.planning import Plan
 from accord.release.answer import answer
 from accord.statistics import Grid, Indicator, OneOf
 from accord.statistics.box import Share
-from accord.statistics.target import Additive, Cells
+from accord.statistics.target_sums import Additive, Cells
 from accord.theory import FloatArray
 
 _FEWEST_STEPS = 64

@@ -33,7 +33,7 @@ from accord.planning import Candidate, Plan, plan, task_of
 from accord.release.receipt import SCHEMA
 from accord.spec import Spec
 from accord.statistics import Algorithm, Grid, Grouped, Indicator, Query, Target
-from accord.statistics.target import Additive
+from accord.statistics.target_sums import Additive
 
 _TAUS = 60
 """So many τ are tried, besides the levels."""
