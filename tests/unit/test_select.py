@@ -18,7 +18,8 @@ from accord.report.selected import answers_view
 from accord.report.tables import near
 from accord.statistics import where
 from accord.statistics.declared import Undescribed
-from accord.statistics.select import Given, read_select, source_of
+from accord.statistics.select import read_select, source_of
+from accord.statistics.select_questions import Given
 
 COLUMNS = ("stay", "age", "ward", "sex", "Odd name", "moved", "day")
 BOUNDS = {"stay": (0, 60), "age": (0, 120)}

@@ -243,7 +243,8 @@ class Table:
         weights: Mapping[str, float] | None = None,
     ) -> Selected:
         """The questions of a SELECT; `people.plan(people.select(…).asked)` plans them. See `sql`."""
-        from accord.statistics.select import Given, read_select
+        from accord.statistics.select import read_select
+        from accord.statistics.select_questions import Given
 
         said = (self.user, max_rows, membership, at_most, one_row_each, suppress, weights)
         declared = {} if self.description is None else self.description.columns
