@@ -59,7 +59,8 @@ for name in (
 ROOT = Path(__file__).resolve().parents[1]
 MAP = ROOT / ".mutants.json"
 ROOMS = (
-    "noise.py", "budget.py", "relation.py", "spec.py", "numerals.py", "dates.py", "key_files.py", "catalogs.py", "sampling.py",
+    "noise.py", "budget.py", "relation.py", "spec.py", "numerals.py", "dates.py", "key_files.py", "catalogs.py", "catalog_tables.py",
+    "sampling.py", "ordered.py",
     "planning", "mechanisms", "release", "ledger", "engines", "statistics", "people",
 )  # fmt: skip
 LEFT_OUT = (  # no cluster, nothing that starts many processes, and not what is about the lab, texts or names

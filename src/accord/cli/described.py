@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 import accord
-from accord.catalogs import COLUMN, FILE, IS_NAME, TABLE
+from accord.catalog_tables import COLUMN, TABLE
+from accord.catalogs import FILE, IS_NAME
 from accord.cli.group import DESCRIBED, main
 from accord.cli.options import fresh_option, html_option, json_option, signature, signature_options
 from accord.cli.parsing import catalog_here, catalog_path
