@@ -13,6 +13,8 @@ import accord.lab.audit.algorithm_check
 import accord.lab.audit.examples
 import accord.lab.audit.runner
 import accord.ledger.key
+import accord.ledger.requests
+import accord.ledger.tokens
 from accord.noise import MILLION
 
 
@@ -72,11 +74,16 @@ class SeededSecrets:
     def token_hex(self, nbytes):
         return self._random.randbytes(nbytes).hex()
 
+    def token_urlsafe(self, nbytes):
+        return self._random.randbytes(nbytes).hex()
+
 
 SEEDED = SeededSecrets()
 """In the place of the `secrets` of the noise; a test may draw its own numbers from it, too."""
 DRAWING_APART = (
     accord.ledger.key,
+    accord.ledger.requests,
+    accord.ledger.tokens,
     accord.lab.audit.algorithm_check,
     accord.lab.audit.examples,
     accord.lab.audit.runner,

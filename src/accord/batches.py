@@ -16,6 +16,7 @@ read.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
@@ -156,7 +157,7 @@ def read_batch(path: str | Path) -> Batch:
     top = TomlFile(path, QueryError, _HOW).top
     given = top.read(BATCH)
     sections = tuple(top.section("questions", k) for k in range(len(given["questions"])))
-    questions = tuple(_question(section) for section in sections)
+    questions = tuple(read_question(section) for section in sections)
     names = [section.values.get("name", f"question {k}") for k, section in enumerate(sections, start=1)]
     for k, section in enumerate(sections):
         if names[k] in names[:k]:
@@ -166,13 +167,18 @@ def read_batch(path: str | Path) -> Batch:
     return Batch(given["table"], tuple(names), share, remaining, purpose, mechanism, sections, questions)
 
 
-def _question(section: Section) -> Query | Undescribed:
-    given = section.read(QUESTION)
+def read_question(section: Section, fields: Sequence[Field] = QUESTION) -> Query | Undescribed:
+    """A question, from what is said of it.
+
+    Raises:
+        AccordError: it cannot be asked. The message says where.
+    """
+    given = section.read(fields)
     ask = _BY_NAME[given["statistic"]].ask
     parameters = signature(ask).parameters
     arguments = {name: value for name, value in given.items() if name not in _OF_A_BATCH}
     if "keys" in arguments:
-        arguments["keys"] = placed(arguments["keys"], section.file)
+        arguments["keys"] = placed(arguments["keys"], section.file.folder)
     for name in arguments:
         if name not in parameters:
             section.refuse(name, f"{given['statistic']} takes no {name}: {did_you_mean(name, parameters)}")

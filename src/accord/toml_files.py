@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from accord.errors import AccordError, did_you_mean, without_password
 
@@ -130,11 +130,11 @@ TRUTH = Form("true or false", lambda x: isinstance(x, bool), {"type": "boolean"}
 VERSION = Form("1", lambda x: x == 1 and not isinstance(x, bool), {"const": 1})
 
 
-def placed(keys: Any, file: TomlFile) -> Any:
+def placed(keys: Any, folder: Path) -> Any:
     """Keys as they are found from any folder: files of them are beside the file that names them."""
     if isinstance(keys, dict):
-        return {column: placed(listed, file) for column, listed in keys.items()}
-    return str(file.path.resolve().parent / keys) if isinstance(keys, str) else keys
+        return {column: placed(listed, folder) for column, listed in keys.items()}
+    return str(folder / keys) if isinstance(keys, str) else keys
 
 
 def one_of(*words: str) -> Form:
@@ -148,11 +148,24 @@ def table_of(meaning: str, schema: Mapping[str, Any]) -> Form:
     return Form(f"a table of {meaning}", lambda x: isinstance(x, dict), schema)
 
 
+class Document(Protocol):
+    """Where sections are: a file, or something else that somebody wrote."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are that it names."""
+        ...
+
+    def refuse(self, path: Place, fact: str) -> NoReturn:
+        """Refuse what stands somewhere in it."""
+        ...
+
+
 @dataclass(frozen=True)
 class Section:
-    """A table of a TOML file."""
+    """A table of a TOML file, or of what is written like one."""
 
-    file: TomlFile
+    file: Document
     path: Place
     values: Mapping[str, Any]
 
@@ -213,7 +226,7 @@ class TomlFile:
         try:
             self.text = self.path.read_text(encoding="utf-8-sig")
             values = tomllib.loads(self.text)
-            if _is_too_large(values):
+            if is_too_large(values):
                 raise ValueError
         except FileNotFoundError:
             raise refusal(f"there is no file {self.label}. {what}") from None
@@ -232,6 +245,11 @@ class TomlFile:
         """Its name in messages."""
         return str(self.path)
 
+    @property
+    def folder(self) -> Path:
+        """Where the files are that it names."""
+        return self.path.resolve().parent
+
     def refuse(self, path: Place, fact: str) -> NoReturn:
         """Refuse what stands somewhere in it."""
         raise self.refusal(f"{self.label}, line {self.line(path)}: {fact}")
@@ -245,10 +263,10 @@ class TomlFile:
         return nearest
 
 
-def _is_too_large(values: Any) -> bool:
-    """Whether there is a whole number in it that no engine holds."""
+def is_too_large(values: Any) -> bool:
+    """Of what somebody wrote: whether there is a whole number in it that no engine holds."""
     if isinstance(values, dict | list):
-        return any(map(_is_too_large, values.values() if isinstance(values, dict) else values))
+        return any(map(is_too_large, values.values() if isinstance(values, dict) else values))
     return isinstance(values, int) and not -(2**63) <= values < 2**63
 
 

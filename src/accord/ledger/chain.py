@@ -9,9 +9,10 @@ The first entry's `previous` is 64 zeros. `body` is JSON text, hashed as it stan
 without either was interrupted; it is charged all the same. "withdraw" and "readmit" people. "policy": what
 has to be said with everything that is asked. "renewal": how budgets are renewed, and "renew": they were.
 "person": somebody was looked up. "repeat": booked answers were given out again. "refused": how often what was
-asked was refused. "restored": an older copy was accepted, and what was done since is forgotten. "rotate":
-another key took the place of the ledger's, and all seals were made anew. The accounts follow from the
-entries: `Replay`.
+asked was refused. "token": who may ask a service what, "description": of which tables, "approval": whether
+somebody's request may be carried out (tokens.py, requests.py). "restored": an older copy was accepted, and
+what was done since is forgotten. "rotate": another key took the place of the ledger's, and all seals were
+made anew. The accounts follow from the entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
 is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
@@ -276,8 +277,8 @@ class Replay:
                 self._agree_on_renewal(entry.seq, content[RENEWAL])
             case "renew":
                 self._renew(entry, content)
-            case "person" | "refused" | "repeat":
-                pass  # somebody was looked up, got nothing, or the same again: the accounts are as they were
+            case "person" | "refused" | "repeat" | "token" | "description" | "approval":
+                pass  # somebody was looked up, got nothing, or may ask: the accounts are as they were
             case "restored":
                 self.restored += 1
             case "rotate":

@@ -9,7 +9,7 @@ What was reserved stays charged, whatever happens then.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -83,15 +83,24 @@ def reserve(books: Books, table: Registrable, plan: Plan, signature: Signature =
 
 
 def reserve_all(
-    books: Books, asked: Sequence[tuple[Registrable, Plan]], signature: Signature = UNSIGNED
+    books: Books,
+    asked: Sequence[tuple[Registrable, Plan]],
+    signature: Signature = UNSIGNED,
+    also: Callable[[Session, list[Reservation]], None] | None = None,
 ) -> list[Reservation]:
-    """Charge everyone for plans about different people; all of them or nobody."""
+    """Charge everyone for plans about different people; all of them or nobody.
+
+    `also`: what else is written in the same transaction, or refuses all of it.
+    """
     fingerprints = [table.identity.fingerprint(books.secret) for table, _ in asked]
     with counting(books, signature, partial(_name_of, books, fingerprints)), books.writing() as db:
-        return [
+        reservations = [
             _charge(books, db, table, plan, fingerprint, signature)
             for (table, plan), fingerprint in zip(asked, fingerprints, strict=True)
         ]
+        if also is not None:
+            also(db, reservations)
+        return reservations
 
 
 def _name_of(books: Books, fingerprints: list[str]) -> str:
@@ -112,8 +121,14 @@ def settle(books: Books, reservation: Reservation, answered: Answered | None) ->
     return settle_all(books, [(reservation, answered)])[0]
 
 
-def settle_all(books: Books, done: Sequence[tuple[Reservation, Answered | None]]) -> list[Entry]:
+def settle_all(
+    books: Books,
+    done: Sequence[tuple[Reservation, Answered | None]],
+    also: Callable[[Session, list[Entry]], None] | None = None,
+) -> list[Entry]:
     """Book what came of reservations, all at once: none of the answers is given out before.
+
+    `also`: what else is written in the same transaction, if answers are booked.
 
     Raises:
         LedgerError: the ledger does not have one any more, so that its charge is forgotten; or somebody who
@@ -144,6 +159,8 @@ def settle_all(books: Books, done: Sequence[tuple[Reservation, Answered | None]]
             entries.append(books.append(db, "release", content | unchanged))
             if reservation.question is not None:
                 remember(db, reservation.question, reservation.table, reservation.version, entries[-1])
+        if also is not None and not withdrew:
+            also(db, entries)
     if withdrew:  # not above: that it failed is booked
         raise LedgerError("somebody of this table has withdrawn while it was read. Ask again.")
     return entries

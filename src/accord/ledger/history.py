@@ -35,6 +35,9 @@ _REPEATED = {
     "renewal": ("accord", "renewal", *_SIGNED),
     "renew": ("accord", "renewal"),
     "repeat": ("accord", "tables", "queries", "of", *_SIGNED),
+    "token": ("accord", "token", "name", "role", "grants", "expires", "revoked", *_SIGNED),
+    "description": ("accord", "description", *_SIGNED),
+    "approval": ("accord", "request", "asked_by", "table", "share", "approved", *_SIGNED),
     "restored": ("accord", "why", "had"),
     "rotate": ("accord", "people", *_SIGNED),
 }

@@ -219,8 +219,8 @@ class Ledger:
         Args:
             table: of this table only, by its name.
             kind: "release", "repeat", "register", "withdraw", "readmit", "policy", "renewal", "renew",
-                "person", "refused", "restored", "rotate", or "all", which is what the other arguments choose
-                from.
+                "person", "refused", "token", "description", "approval", "restored", "rotate", or "all",
+                which is what the other arguments choose from.
             actor: what this one asked for only.
             since: not before this moment: a date (its first moment), a timestamp or ISO text; in UTC, if it
                 has no time zone.

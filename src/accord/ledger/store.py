@@ -50,6 +50,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # what of `spent` counts no more, because budgets were renewed
         "ALTER TABLE accord_cohort ADD COLUMN renewed BIGINT NOT NULL DEFAULT 0",
     ),
+    (
+        # what analysts ask a service for, and what has become of it
+        "CREATE TABLE accord_request (id TEXT PRIMARY KEY, actor TEXT NOT NULL, key TEXT NOT NULL, "
+        "digest TEXT NOT NULL, tab TEXT NOT NULL, share BIGINT NOT NULL, time TEXT NOT NULL, "
+        "state TEXT NOT NULL, body TEXT NOT NULL, entry BIGINT NOT NULL, charged TEXT NOT NULL, "
+        "answer TEXT NOT NULL, UNIQUE (actor, key))",
+    ),
 )
 """The n-th brings a ledger from version n − 1 to n. A migration that has been released is never changed."""
 

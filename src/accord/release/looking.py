@@ -24,6 +24,7 @@ from accord.people.suggesting import Known, Suggested
 from accord.release.deciding import signed
 from accord.release.receipt import SCHEMA, charges_document, plain_data
 from accord.release.release import book, charged, remember
+from accord.release.result import Booked
 from accord.statistics import PER_PERSON, Grid
 from accord.statistics.query import column_name, exact
 
@@ -89,7 +90,8 @@ def look(
             done = _read(table, known, kind, rows_come_to, people, reservation.remaining)
             charging.refuse_changed_table(ledger.books, table, reservation)
             answered = charging.Answered([look_document(done)], [])
-        done = replace(done, booked=book(ledger, [(reservation, answered)])[0])
+        (entry,) = book(ledger, [(reservation, answered)])
+        done = replace(done, booked=Booked(entry.seq, entry.hash))
     where = "booked nowhere" if done.booked is None else f"booked as entry {done.booked.entry}"
     _LOG.info("looked at %s of %d public people, charges inf: inf, %s", column, done.people, where)
     return done

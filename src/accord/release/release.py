@@ -6,11 +6,11 @@ The only user of the secure noise.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from accord.budget import charges_text
 from accord.errors import AccordError, LedgerError, PlanError, PrivacyWarning, warn
@@ -29,12 +29,30 @@ from accord.statistics.query import A
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
+    from accord.ledger.chain import Entry
     from accord.ledger.charging import Answered, Reservation
     from accord.ledger.signing import Signature
+    from accord.ledger.store import Session
     from accord.people.identity import Remaining
     from accord.people.reader import Reader, TableReader
     from accord.people.table import Table
     from accord.release.deciding import Groups
+
+
+class Request(Protocol):
+    """What is told of a release, in the transactions that charge people and book the answer.
+
+    Either may refuse, and then nothing of the transaction counts.
+    """
+
+    def charged(self, db: Session, reservations: Sequence[Reservation]) -> None:
+        """People are charged."""
+        ...
+
+    def answered(self, db: Session, release: Release) -> None:
+        """The answer is booked."""
+        ...
+
 
 _LOG = logging.getLogger("accord")
 _CHARGED = (
@@ -53,11 +71,13 @@ def release(
     fresh: bool = False,
     actor: str | None = None,
     purpose: str | None = None,
+    request: Request | None = None,
 ) -> Release[A]:
     """Answer a query or a workload, or carry out a plan: reserve, read, add noise, commit.
 
     A table whose description names a ledger is booked there, whoever asks. What was asked before of the same
-    version of a table is not drawn again, unless `fresh`.
+    version of a table is not drawn again, unless `fresh`. `request`: what is told, in the ledger's own
+    transactions, that people are charged, and what the answer is.
     """
     if not isinstance(fresh, bool):
         raise PlanError(f"fresh={fresh!r} is not True or False. True draws anew, and charges again.")
@@ -79,14 +99,19 @@ def release(
         unbooked, answers = None, booked
     else:
         unbooked = None
-        reservations = _reserve(ledger, table, plan, groups, signature)
+        reservations = _reserve(ledger, table, plan, groups, signature, request)
         with charged(ledger, reservations.values()):
             entries = ", ".join(str(reservation.entry) for reservation in reservations.values())
             _LOG.debug("charged as entry %s; reading %s", entries, _columns_read(plan))
             answers = _read_and_add_noise(ledger, groups, reservations)
             answered = {key: _answered(each) for key, each in answers.items()}
-        answers = _commit(ledger, reservations, answers, answered)
+        answers = _commit(ledger, plan, reservations, answers, answered, request)
     _log_release(plan, answers, ledger is not None)
+    return _given_out(plan, answers, unbooked)
+
+
+def _given_out(plan: Plan, answers: Mapping[Any, Release], unbooked: Unbooked | None = None) -> Release:
+    """What is handed out, of the answers about each group."""
     if plan.is_grouped:
         given = next(iter(answers.values())).repeated
         by_part = {key: answers.get(key) for key in plan.plans}
@@ -114,7 +139,12 @@ def remember(table: Table, charges: Iterable[tuple[Group, Charged]]) -> Unbooked
 
 
 def _reserve(
-    ledger: Ledger, table: Table, plan: Plan, groups: Groups, signature: Signature
+    ledger: Ledger,
+    table: Table,
+    plan: Plan,
+    groups: Groups,
+    signature: Signature,
+    request: Request | None,
 ) -> dict[Any, Reservation]:
     """Charge the people of all groups, or nobody, before anything is read."""
     from accord.ledger import charging, registering
@@ -123,7 +153,8 @@ def _reserve(
         assert isinstance(plan.query, Grouped)
         by_name = {plan.query.part.name(key): people for key, (people, _) in groups.items()}
         registering.register_groups(ledger.books, table, by_name, signature)
-    reservations = charging.reserve_all(ledger.books, list(groups.values()), signature)
+    also = None if request is None else request.charged
+    reservations = charging.reserve_all(ledger.books, list(groups.values()), signature, also)
     return dict(zip(groups, reservations, strict=True))
 
 
@@ -260,23 +291,36 @@ def _answered(release: Release) -> Answered:
 
 def _commit(
     ledger: Ledger,
+    plan: Plan,
     reservations: Mapping[Any, Reservation],
     answers: Mapping[Any, Release],
     answered: Mapping[Any, Answered],
+    request: Request | None,
 ) -> dict[Any, Release]:
     """Book every answer with its receipts: none leaves that the ledger does not have."""
-    entries = book(ledger, [(reservation, answered[key]) for key, reservation in reservations.items()])
-    return {
-        key: replace(answers[key], booked=entry) for key, entry in zip(reservations, entries, strict=True)
-    }
+
+    def booked(entries: Sequence[Entry]) -> dict[Any, Release]:
+        each = zip(reservations, entries, strict=True)
+        return {key: replace(answers[key], booked=Booked(entry.seq, entry.hash)) for key, entry in each}
+
+    def also(db: Session, entries: Sequence[Entry]) -> None:
+        if request is not None:
+            request.answered(db, _given_out(plan, booked(entries)))
+
+    done = [(reservation, answered[key]) for key, reservation in reservations.items()]
+    return booked(book(ledger, done, also))
 
 
-def book(ledger: Ledger, done: Sequence[tuple[Reservation, Answered]]) -> list[Booked]:
+def book(
+    ledger: Ledger,
+    done: Sequence[tuple[Reservation, Answered]],
+    also: Callable[[Session, Sequence[Entry]], None] | None = None,
+) -> list[Entry]:
     """Book what came of reservations, all at once; an error says that they were charged all the same."""
     from accord.ledger import charging
 
     try:
-        return [Booked(entry.seq, entry.hash) for entry in charging.settle_all(ledger.books, done)]
+        return charging.settle_all(ledger.books, done, also)
     except LedgerError as fault:
         raise LedgerError(f"{fault} {_CHARGED}") from None
 

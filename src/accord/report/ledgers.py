@@ -146,10 +146,25 @@ def _event_text(event: dict[str, Any]) -> str:
             return f"{event['times']:,} times: {_REASONS.get(event['reason'], '')}"
         case "person":
             return "somebody was looked up" if event["known"] else "somebody was looked up who is not known"
+        case "token":
+            return f"{event['name']!r} {_token_text(event)}"
+        case "description":
+            return f"the description of the tables is agreed to: {event['description'][:12]}…"
+        case "approval":
+            done = "approved" if event["approved"] else "declined"
+            return f"{done}: a share of {event['share']}, asked by {event['asked_by']!r}"
         case "rotate":
             return f"the key was changed: {event['people']:,} people have other hashes"
         case _:
             return "an older copy was accepted"
+
+
+def _token_text(event: dict[str, Any]) -> str:
+    """Who may ask what from now on."""
+    if event["revoked"]:
+        return f"may not sign in any more with the token {event['token']}"
+    of = f" of {', '.join(event['grants'])}" if event["grants"] else ""
+    return f"is {event['role']}{of} with the token {event['token']}, until {event['expires'][:10]}"
 
 
 def _rule(event: dict[str, Any]) -> str:
