@@ -162,7 +162,7 @@ def _read_column(section: Section, name: str) -> Declared:
     keys = None
     if "keys" in given:
         with section.at("keys"):
-            keys = read_keys(placed(given["keys"], section.file), name, kind=kind)
+            keys = read_keys(placed(given["keys"], section.file.folder), name, kind=kind)
         if kind is not None and not _are_of(kind, keys):
             section.refuse("keys", f"keys of another kind are declared of a column of kind {kind!r}.")
     return Declared(

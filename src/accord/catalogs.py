@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from accord.people.description import Description
 from accord.people.opening import table
 from accord.people.reader import PRIVATE_LEVELS_IN_LEDGER
 from accord.people.table import Table
+from accord.server.settings import SERVICE, read_settings
 from accord.toml_files import (
     TEXT,
     VERSION,
@@ -52,6 +54,7 @@ CATALOG = (
         "The tables by their names",
         is_required=True,
     ),
+    Field("service", table_of("the service", json_schema("service", SERVICE)), "How 'accord serve' is run"),
 )
 
 
@@ -88,7 +91,7 @@ class Catalog:
 
     def __init__(self, path: str | Path) -> None:
         file = TomlFile(path, SourceError, _HOW)
-        self.label, self._folder = file.label, file.path.resolve().parent
+        self.label, self._folder = file.label, file.folder
         """The file's name in messages."""
         top = file.top.read(CATALOG)
         self.ledger = self._place(top.get("ledger"))
@@ -99,6 +102,10 @@ class Catalog:
                     ("tables", name),
                     f"tables.{name} is no table with a name of letters, digits, - or _: [tables.people].",
                 )
+        self.settings = read_settings(Section(file, ("service",), top.get("service", {})))
+        """Of the service."""
+        self.digest = sha256(file.text.encode()).hexdigest()
+        """Of the file's text."""
         self._sections = {name: file.top.section("tables", name) for name in top["tables"]}
         self._columns = {name: read_table(section) for name, section in self._sections.items()}
         for name, section in self._sections.items():
@@ -142,6 +149,16 @@ class Catalog:
         path = str(Path(source).resolve())
         places = {name: self._place(section.values["source"]) for name, section in self._sections.items()}
         return next((name for name, place in places.items() if path in (place, *_resolved(place))), None)
+
+    @property
+    def folders(self) -> set[str]:
+        """Where the files lie that tables and their registers are read from."""
+        named = [section.values["source"] for section in self._sections.values()]
+        named += [section.values.get("consent", {}).get("source", []) for section in self._sections.values()]
+        places = [self._place(source) for source in named]
+        paths = [path for place in places for path in (place if isinstance(place, list) else [place])]
+        found = (glob_root(Path(path).absolute()) for path in paths if "://" not in path)
+        return {str(root) for root in found}
 
     def about(self, name: str) -> str:
         """What a table is, in a sentence; empty: it does not say."""
@@ -193,6 +210,13 @@ class Catalog:
         if isinstance(source, list):
             return [self._place(each) for each in source]
         return source if source is None or "://" in source else str(self._folder / source)
+
+
+def glob_root(path: Path) -> Path:
+    """The folder below which all files are that a path or a pattern names."""
+    while any(letter in str(path) for letter in "*?["):
+        path = path.parent
+    return (path if path.is_dir() else path.parent).resolve()
 
 
 def _resolved(place: Any) -> list[str]:

@@ -128,10 +128,10 @@ def test_no_other_randomness_on_the_release_path():
             for i in imports(path)
             if i.split(".")[0] in ("random", "secrets") or i.startswith("numpy.random")
         }
-        # the ledger's key is random as well; no release reads it
-        assert (
-            module in ("accord.noise", "accord.ledger.key") or module.startswith("accord.lab") or not found
-        ), module
+        # keys and tokens are random as well, and the ids of requests; no release reads them
+        draw = ("accord.noise", "accord.ledger.key", "accord.ledger.tokens", "accord.ledger.requests")
+        others = ("accord.lab", "accord.server")
+        assert module in draw or module.startswith(others) or not found, module
         assert "np.random" not in path.read_text(encoding="utf-8") or module.startswith("accord.lab")
 
 
@@ -158,3 +158,21 @@ def test_heavy_parts_are_imported_when_they_are_needed():
 def test_public_names_are_documented():
     for name in accord.__all__:
         assert getattr(accord, name).__doc__, name
+
+
+def test_what_serves_reads_nothing_itself():
+    """The service asks the office, and the office releases as anybody does: no engine, no noise, no SQL."""
+    server = [module for module in MODULES if module.startswith("accord.server")]
+    assert len(server) > 8
+    for module in server:
+        reached = set(imports(MODULES[module]))
+        assert not any(
+            i.startswith(("accord.noise", "accord.engines", "duckdb", "accord.lab")) for i in reached
+        ), module
+    outside = {m for m in users_of("accord.server") if not m.startswith(("accord.server", "accord.cli"))}
+    assert outside == {"accord.catalogs"}  # which reads its settings
+
+
+def test_the_web_is_imported_for_serving_only():
+    web = {m for name in ("fastapi", "starlette", "uvicorn", "jinja2") for m in users_of(name)}
+    assert all(module.startswith(("accord.server", "accord.cli.service")) for module in web)

@@ -7,6 +7,7 @@ stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage
     described.py init, run, report
     ledger.py    accord ledger …
     research.py  audit, reproduce, mechanisms
+    service.py   serve, token …
     start.py     demo, version
     group.py     the command `accord`, to which these add theirs
     options.py   options that several commands share
@@ -16,8 +17,8 @@ stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage
     wording.py   refusals in the words of the options
 """
 
-from accord.cli import ask, described, ledger, research, select, start  # their commands
+from accord.cli import ask, described, ledger, research, select, service, start  # their commands
 from accord.cli.group import main
 from accord.cli.options import STATISTICS
 
-__all__ = ["STATISTICS", "ask", "described", "ledger", "main", "research", "select", "start"]
+__all__ = ["STATISTICS", "ask", "described", "ledger", "main", "research", "select", "service", "start"]

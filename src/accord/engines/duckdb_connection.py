@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Event, Lock, Thread, current_thread, main_thread
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from accord.engines.engine import tell, unreadable
-from accord.errors import AccordError
+from accord.errors import AccordError, SourceError
 
 _POLL = 0.1
 """Seconds between two looks at a query that runs."""
@@ -78,6 +78,7 @@ class OwnDatabase:
         self._lock = Lock()
         self.database: Any = None
         self.inherited: list[Any] = []
+        self._folders: list[str] | None = None
 
     def connect(self) -> Any:
         """A new connection."""
@@ -98,9 +99,19 @@ class OwnDatabase:
         self.inherited.append(self.database)
         self._lock, self.database = Lock(), None
 
-    @staticmethod
-    def _opened() -> Any:
-        return duckdb.connect(
+    def restrict(self, folders: Iterable[str]) -> None:
+        """Let this process read no other files than those of these folders, for good: no setting undoes it.
+
+        Raises:
+            SourceError: a table is open already.
+        """
+        with self._lock:
+            if self.database is not None:
+                raise SourceError("DuckDB is in use already. Restrict it before any table is opened.")
+            self._folders = sorted(folders)
+
+    def _opened(self) -> Any:
+        database = duckdb.connect(
             config={
                 "autoinstall_known_extensions": "false",
                 "perfect_ht_threshold": "20",  # small integers are grouped by index, without hashing
@@ -110,6 +121,12 @@ class OwnDatabase:
                 "disabled_optimizers": "type_pushdown",
             }
         )
+        if self._folders is not None:
+            quoted = ", ".join("'{}'".format(folder.replace("'", "''")) for folder in self._folders)
+            database.execute(f"SET allowed_directories = [{quoted}]")
+            database.execute("SET enable_external_access = false")
+            database.execute("SET lock_configuration = true")
+        return database
 
     def _connected(self) -> Any:
         cursor = self.database.cursor()

@@ -1,0 +1,146 @@
+"""Guard: what every request must keep to before anything else looks at it, and what every answer says.
+
+Hosts      only those that are named, so that a page elsewhere cannot have a browser ask in somebody's name
+           under a name of its own (rebinding).
+Sizes      a body of a megabyte in ten seconds at most.
+Sign-in    ten failures in a minute from one address, and it is refused for the rest of that minute.
+Headers    nothing is fetched from elsewhere, framed, sniffed or kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from threading import Lock
+from time import monotonic
+from typing import Any, TypeAlias
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+LARGEST_BODY = 2**20
+PATIENCE = 10.0
+"""Seconds for a body to arrive."""
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+OF_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
+FAILURES, WINDOW = 10, 60.0
+_MOST_ADDRESSES = 10_000
+
+
+class Guard:
+    """An application behind these rules."""
+
+    def __init__(self, app: App, hosts: tuple[str, ...], is_encrypted: bool) -> None:
+        """`hosts`: names by which the service is reached besides this machine's own."""
+        self._app = app
+        self._hosts = frozenset(name.lower() for name in (*hosts, *OF_THIS_MACHINE))
+        self._headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+        if is_encrypted:
+            self._headers.append((b"strict-transport-security", b"max-age=31536000"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # nothing here speaks anything else
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                named = {name.lower() for name, _ in message["headers"]}
+                added = [(name, value) for name, value in self._headers if name not in named]
+                message["headers"] = [*message["headers"], *added]
+            await send(message)
+
+        if not self._is_known(scope):
+            await _refuse(send_with_headers, 421, "this service is not reached under that name.")
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                body = await _whole_body(scope, receive)
+        except TimeoutError:
+            await _refuse(send_with_headers, 408, f"a request arrives within {PATIENCE:.0f} seconds.")
+            return
+        if body is None:
+            await _refuse(send_with_headers, 413, f"a request has at most {LARGEST_BODY:,} bytes.")
+            return
+        sent = False
+
+        async def receive_again() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()  # that whoever asked has gone
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, receive_again, send_with_headers)
+
+    def _is_known(self, scope: Scope) -> bool:
+        hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1:
+            return False
+        name, colon, port = hosts[0].rpartition(":")
+        return (name if colon and port.isdigit() else hosts[0]) in self._hosts
+
+
+async def _whole_body(scope: Scope, receive: Receive) -> bytes | None:
+    """The body; None: it is too long."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and (not value.isdigit() or int(value) > LARGEST_BODY):
+            return None
+    body: bytes = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return body
+        body += message.get("body", b"")
+        if len(body) > LARGEST_BODY:
+            return None
+        if not message.get("more_body"):
+            return body
+
+
+async def _refuse(send: Send, status: int, message: str) -> None:
+    content = json.dumps({"schema": 1, "error": {"type": "QueryError", "message": message}}).encode()
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+class Throttle:
+    """How often signing in has failed of late, by address."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._failures: dict[str, list[float]] = {}
+
+    def is_closed(self, address: str) -> bool:
+        """Whether an address has failed too often to be listened to now."""
+        with self._lock:
+            return len(self._recent(address)) >= FAILURES
+
+    def failed(self, address: str) -> None:
+        """Note that signing in has failed."""
+        with self._lock:
+            if len(self._failures) >= _MOST_ADDRESSES:
+                self._failures = {each: times for each in self._failures if (times := self._recent(each))}
+            self._failures[address] = [*self._recent(address), monotonic()][-FAILURES:]
+
+    def _recent(self, address: str) -> list[float]:
+        since = monotonic() - WINDOW
+        return [time for time in self._failures.get(address, ()) if time > since]

@@ -1,0 +1,125 @@
+"""Scans: requests are carried out two at a time, in the order in which they came.
+
+How long a scan takes may tell something about the data. So what has become of a request is not seen before
+the end of its slot: the first of 1, 2, 4, 8, … times a length that follows from how many people the table
+has, which is public. A lane takes nothing else up before that. What is left to see is whether a scan needed
+the next slot.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from threading import Condition, Thread
+from time import monotonic
+
+from accord.errors import BudgetError
+from accord.ledger.requests import Request
+
+LANES = 2
+_SHORTEST, _EACH = 0.05, 4e-7
+"""Seconds of a slot, and for each person."""
+_LOG = logging.getLogger("accord")
+
+
+class QueueFullError(BudgetError):
+    """Too many requests wait."""
+
+
+def slot(people: int) -> float:
+    """The length of the first slot, in seconds.
+
+    >>> slot(0), round(slot(1_000_000), 2)
+    (0.05, 0.45)
+    """
+    return _SHORTEST + _EACH * people
+
+
+def end_of(length: float, elapsed: float) -> float:
+    """When a slot ends in which something is done after so many seconds.
+
+    >>> [end_of(0.5, elapsed) for elapsed in (0.1, 0.5, 0.6, 1.2)]
+    [0.5, 0.5, 1.0, 2.0]
+    """
+    while length < elapsed:
+        length *= 2
+    return length
+
+
+class Scans:
+    """A queue, and the lanes that carry out what is in it."""
+
+    def __init__(
+        self, carry_out: Callable[[Request, int], None], people: Callable[[str], int], most: int
+    ) -> None:
+        """
+        Args:
+            carry_out: a request, in a lane; it raises nothing.
+            people: how many a table has.
+            most: so many requests may wait.
+        """
+        self._carry_out, self._people, self.most = carry_out, people, most
+        self._changed = Condition()
+        self._queue: deque[Request] = deque()
+        self._running: set[str] = set()
+        self._is_closed = False
+        self._lanes = [Thread(target=self._work, args=(k,), daemon=True) for k in range(LANES)]
+
+    def start(self) -> None:
+        """Begin to carry out what is queued."""
+        for lane in self._lanes:
+            lane.start()
+
+    def close(self) -> None:
+        """Take nothing else up, and wait for what is under way."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        for lane in self._lanes:
+            if lane.ident is not None:
+                lane.join()
+
+    def refuse_full(self) -> None:
+        """Refuse what the queue has no room for."""
+        if len(self._queue) >= self.most:
+            raise QueueFullError(
+                f"{self.most} requests are waiting, which is as many as may be. Try again soon."
+            )
+
+    def add(self, request: Request) -> None:
+        """Queue a request, once."""
+        with self._changed:
+            if request.id not in self._running and all(each.id != request.id for each in self._queue):
+                self._queue.append(request)
+                self._changed.notify()
+
+    def is_running(self, number: str) -> bool:
+        """Whether a request is carried out, as far as anybody may know."""
+        return number in self._running
+
+    def place(self, number: str) -> int | None:
+        """How many requests come before one that waits; None: it does not."""
+        with self._changed:
+            return next((k for k, each in enumerate(self._queue) if each.id == number), None)
+
+    def _work(self, lane: int) -> None:
+        while True:
+            with self._changed:
+                while not self._queue and not self._is_closed:
+                    self._changed.wait()
+                if self._is_closed:
+                    return
+                request = self._queue.popleft()
+                self._running.add(request.id)
+            started = monotonic()
+            try:
+                self._carry_out(request, lane)
+                length = end_of(slot(self._people(request.table)), monotonic() - started)
+                with self._changed:
+                    self._changed.wait_for(lambda: self._is_closed, started + length - monotonic())
+            except Exception as fault:
+                _LOG.error("request %s: %s", request.id, type(fault).__name__)
+            finally:
+                with self._changed:
+                    self._running.discard(request.id)
