@@ -72,7 +72,7 @@ class Guard:
             return
         try:
             async with asyncio.timeout(PATIENCE):
-                body = await _whole_body(scope, receive)
+                body = await _whole_body(receive)
         except TimeoutError:
             await _refuse(send_with_headers, 408, f"a request arrives within {PATIENCE:.0f} seconds.")
             return
@@ -98,19 +98,20 @@ class Guard:
         return (name if colon and port.isdigit() else hosts[0]) in self._hosts
 
 
-async def _whole_body(scope: Scope, receive: Receive) -> bytes | None:
-    """The body; None: it is too long."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and (not value.isdigit() or int(value) > LARGEST_BODY):
-            return None
-    body: bytes = b""
+async def _whole_body(receive: Receive) -> bytes | None:
+    """The body; None: it is too long.
+
+    Such a one is read to its end and not kept, because who still sends when it is closed gets no answer.
+    """
+    body: bytes | None = b""
     while True:
         message = await receive()
         if message["type"] != "http.request":
             return body
-        body += message.get("body", b"")
-        if len(body) > LARGEST_BODY:
-            return None
+        if body is not None:
+            body += message.get("body", b"")
+            if len(body) > LARGEST_BODY:
+                body = None
         if not message.get("more_body"):
             return body
 
