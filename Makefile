@@ -6,7 +6,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 # what was compiled is kept, whatever the environment says: tests start many processes, which compile all anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow mutants golden bench bench-peers lint clean
+.PHONY: setup demo test test-slow mutants golden release bench bench-peers lint clean
 
 setup: .venv/.ready-test  ## everything that tests and benchmarks use
 
@@ -25,6 +25,9 @@ mutants: setup  ## change the code in small ways, and see whether a test notices
 
 golden: setup  ## write the golden files anew: read the difference, and say why in the commit's message
 	ACCORD_WRITE_GOLDEN=1 $(BIN)/pytest -n auto -k "not test_all_releases" tests/golden
+
+release: setup  ## what is checked before a version is given to anybody
+	$(BIN)/python tests/release.py
 
 bench: setup  ## ratios to DuckDB's own sums; what a ledger costs
 	$(BIN)/python bench/run.py
