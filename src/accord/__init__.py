@@ -14,6 +14,7 @@
 Levels: `Spec`. Questions: `count`, `crosstab`, `top`, `sum`, `mean`, `variance`, `std`, `histogram`,
 `median`, `quantile`, `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many
 releases: `Ledger`. Tables that are described once: `catalog`.
+A function from level to charge becomes a `mechanism` of your own.
 Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
@@ -23,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from accord import errors, theory
 from accord.engines import CSV
+from accord.mechanisms.own import mechanism
+from accord.mechanisms.record import Mechanism
 from accord.people.opening import table
 from accord.people.table import Table
 from accord.planning import Candidate, GroupedPlan, Plan, WorkloadPlan, plan
@@ -82,6 +85,7 @@ __all__ = [
     "GroupedPlan",
     "GroupedRelease",
     "Ledger",
+    "Mechanism",
     "Plan",
     "Query",
     "Ratio",
@@ -100,6 +104,7 @@ __all__ = [
     "histogram",
     "max",
     "mean",
+    "mechanism",
     "median",
     "min",
     "plan",

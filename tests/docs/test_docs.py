@@ -369,3 +369,25 @@ def test_lines_end_at_110_columns():
             if len(line) > 110 and not line.startswith(("    ", "|", "  |"))
         ]
         assert not long, (page.name, long)
+
+
+def test_the_page_of_own_mechanisms_runs_and_gives_what_it_says():
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    names, said = {}, {}
+    for block in blocks("python", page):
+        for statement in ast.parse(block).body:
+            code = ast.unparse(statement)
+            if isinstance(statement, ast.Expr):
+                comment = block.splitlines()[statement.end_lineno - 1].partition("#")[2].strip()
+                said[comment] = eval(code, names)
+            else:
+                exec(code, names)
+    for comment, value in said.items():
+        if isinstance(value, float):
+            assert value == pytest.approx(float(comment.partition(":")[0]), abs=0.005)
+        else:
+            shown = (
+                {key: round(charge, 5) for key, charge in value.items()} if isinstance(value, dict) else value
+            )
+            assert repr(shown) == comment
+    assert len(said) == 4

@@ -7,7 +7,7 @@ from accord.mechanisms.record import ChargeRule, Mechanism, Method
 from accord.relation import ADD_REMOVE, PRIVATE_LEVELS, REPLACE
 
 _REPLACE = (REPLACE,)
-_EVERY = (REPLACE, ADD_REMOVE, PRIVATE_LEVELS)
+EVERY = (REPLACE, ADD_REMOVE, PRIVATE_LEVELS)
 _WHOLE_LEVEL = "everyone loses their whole level"
 
 
@@ -21,7 +21,7 @@ ALL: tuple[Mechanism, ...] = (
         "minimum",
         "[J] Definition 7; [C] UNI",
         "everyone loses the smallest level",
-        _EVERY,
+        EVERY,
         by_charges(charges.minimum),
         weighs_alike=True,
     ),
@@ -29,24 +29,24 @@ ALL: tuple[Mechanism, ...] = (
         "threshold",
         "[J] Definition 8; [Z] Definition 6",
         "those with ε ≥ t lose t, the others nothing",
-        _EVERY,
+        EVERY,
         by_charges(charges.threshold),
     ),
     Mechanism(
-        "proportional", "[C] III-A, PropDPM", _WHOLE_LEVEL, _EVERY, (weighted_mean(charges.proportional),)
+        "proportional", "[C] III-A, PropDPM", _WHOLE_LEVEL, EVERY, (weighted_mean(charges.proportional),)
     ),
     Mechanism(
         "affine",
         "[C] Algorithm 1, ADPM; [Z] Claim 1",
         "person i loses min(ε_i, τ)",
-        _EVERY,
+        EVERY,
         (weighted_mean(charges.affine), regression.by_charges(charges.affine)),
     ),
     Mechanism(
         "fallah",
         "[C] IV-A, FME (reconstructed)",
         "person i loses min(ε_i, 1/√n)",
-        _EVERY,
+        EVERY,
         (weighted_mean(charges.fallah),),
     ),
     Mechanism("stretch", "[J] V-A, Alag.", _WHOLE_LEVEL, _REPLACE, (STRETCH,)),
@@ -55,14 +55,14 @@ ALL: tuple[Mechanism, ...] = (
         "rank",
         "ours, after [F]'s question",
         "person i loses min(ε_i, τ)",
-        _EVERY,
+        EVERY,
         (weighted_rank(charges.affine),),
     ),
     Mechanism(
         "sample",
         "[J] Definition 9",
         "person i loses at most min(ε_i, t)",
-        _EVERY,
+        EVERY,
         (sample.MEANS, sample.RANKS, regression.SAMPLED, sample.ALGORITHMS),
     ),
     Mechanism("pe", "[J] Definition 10", _WHOLE_LEVEL, _REPLACE, (pe.METHOD,)),
@@ -70,13 +70,13 @@ ALL: tuple[Mechanism, ...] = (
         "robust",
         "ours, where levels go with values",
         "person i loses min(ε_i, τ)",
-        _EVERY,
+        EVERY,
         (weighted_mean(charges.robust), weighted_rank(charges.robust)),
         needs_gap=True,
     ),
 )
 
 
-def named(name: str) -> Mechanism:
-    """The mechanism of this name."""
-    return next(mechanism for mechanism in ALL if mechanism.name == name)
+def named(mechanism: str | Mechanism) -> Mechanism:
+    """The mechanism of this name; one of somebody's own is itself."""
+    return mechanism if isinstance(mechanism, Mechanism) else next(m for m in ALL if m.name == mechanism)

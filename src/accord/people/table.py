@@ -36,6 +36,7 @@ from accord.statistics.query import A
 
 if TYPE_CHECKING:
     from accord.ledger import Ledger
+    from accord.mechanisms.record import Mechanism
     from accord.people.public import PublicLook
     from accord.release.gaps import GapLook
     from accord.release.selected import Answers
@@ -155,7 +156,7 @@ class Table:
     def plan(
         self,
         query: Query[A] | Workload[A],
-        mechanism: str = "auto",
+        mechanism: str | Mechanism = "auto",
         share: float = 1.0,
         *,
         t: float | str | None = None,
@@ -186,7 +187,7 @@ class Table:
     def release(
         self,
         query: Query[A] | Workload[A] | Plan[A],
-        mechanism: str = "auto",
+        mechanism: str | Mechanism = "auto",
         share: float | None = None,
         *,
         t: float | str | None = None,
@@ -200,7 +201,8 @@ class Table:
 
         Args:
             query: a query or a workload, or a plan of `plan` (which has its mechanism and share already).
-            mechanism: a name, or "auto" for the lowest predicted error.
+            mechanism: a name, or "auto" for the lowest predicted error; or one of your own
+                (`accord.mechanism`).
             share: the fraction of everyone's level that may be spent; required with a ledger, all without.
             t: the level of `threshold`; the best one if left out.
             report_missing: the part of the charge that is spent on how many people have no readable value:
@@ -264,7 +266,7 @@ class Table:
         one_row_each: bool = False,
         suppress: bool | None = None,
         weights: Mapping[str, float] | None = None,
-        mechanism: str = "auto",
+        mechanism: str | Mechanism = "auto",
         share: float | None = None,
         ledger: Ledger | None = None,
         fresh: bool = False,
@@ -437,7 +439,9 @@ class Table:
             tables[key]._read_by(reader)
         return tables
 
-    def _plan_groups(self, query: Grouped, mechanism: str, share: float, t: float | str | None) -> Plan:
+    def _plan_groups(
+        self, query: Grouped, mechanism: str | Mechanism, share: float, t: float | str | None
+    ) -> Plan:
         """A plan for each public group, from its own levels; groups of the same levels have the same plan."""
         notes = self.check(query.query)
         by_spec: dict[Spec, Plan] = {}

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from accord import budget
 from accord.budget import IntArray, to_float
 from accord.mechanisms.prediction import Prediction
-from accord.mechanisms.record import Calibration
+from accord.mechanisms.record import Calibration, Mechanism
 from accord.spec import Spec
 from accord.statistics import Target
 
@@ -69,6 +69,8 @@ class Choice:
 
     2 where they may move between private groups.
     """
+    own: Mechanism | None = None
+    """The mechanism, if it is one of somebody's own, whose name nobody else knows."""
 
 
 def by_level(spec: Spec, charges: IntArray) -> Mapping[float, float]:

@@ -50,7 +50,7 @@ PRIVATE_PEOPLE = (
 def plan(
     spec: Spec,
     query: Query[A] | Workload[A],
-    mechanism: str = "auto",
+    mechanism: str | Mechanism = "auto",
     share: float = 1.0,
     *,
     t: float | str | None = None,
@@ -63,7 +63,7 @@ def plan(
     Args:
         spec: the public levels, or what a ledger says is left of them.
         query: the question, or a workload of several.
-        mechanism: a name, or "auto" for the lowest predicted error.
+        mechanism: a name, or "auto" for the lowest predicted error; or one of your own (`accord.mechanism`).
         share: the fraction of everyone's level that may be spent.
         t: the level of `threshold` or `sample` (there also "max", "mean", "min"); the best one if left out.
         report_missing: the part of the charge that is spent on how many people have no readable value, as a
@@ -107,7 +107,7 @@ def plan(
 
         decided = plan_workload(spec, query, mechanism, fraction, under, notes)
     else:
-        level = None if t is None else _whole_t(t, mechanism)
+        level = None if t is None else _whole_t(t, str(mechanism))
         affordable = budget.share(spec.micro, fraction)
         decided = plan_within(spec, query, affordable, mechanism, level, fraction, under, notes)
         declaring = _about_declaring(decided, affordable, level)
@@ -122,9 +122,11 @@ def _about_declaring(decided: Plan, affordable: IntArray, t: int | str | None) -
     query = decided.query.with_all_values()
     if query is None:
         return ()
-    among, mechanism = ALL, "auto"
+    among: tuple[Mechanism, ...] = ALL
+    mechanism = "auto"
     if decided.reads_data:  # one alone: that is a tenth of the work
-        among, mechanism = (named(decided.mechanism),), decided.mechanism
+        chosen = decided.of_one.own or named(decided.mechanism)
+        among, mechanism = (chosen,), chosen.name
     try:
         sharper = plan_within(
             decided.spec, query, affordable, mechanism, t, decided.share, decided.relation, among=among
@@ -140,7 +142,11 @@ def _about_declaring(decided: Plan, affordable: IntArray, t: int | str | None) -
 
 
 def refuse_arguments(
-    query: Query | Workload, mechanism: str, share: float, t: float | str | None, neighbors: str
+    query: Query | Workload,
+    mechanism: str | Mechanism,
+    share: float,
+    t: float | str | None,
+    neighbors: str,
 ) -> None:
     """Refuse what cannot be planned whatever the levels are: before anything is read.
 
@@ -148,7 +154,7 @@ def refuse_arguments(
         PlanError: no such mechanism, share, t or neighbors, or a mechanism that does not answer the question.
     """
     names = [m.name for m in ALL]
-    if mechanism not in ("auto", *names):
+    if not isinstance(mechanism, Mechanism) and mechanism not in ("auto", *names):
         raise PlanError(f"there is no mechanism {mechanism!r}: {did_you_mean(mechanism, ['auto', *names])}")
     if neighbors not in [r.name for r in relation.ALL]:
         raise PlanError(f"neighbors={neighbors!r} is not offered. There is {relation.offered()}.")
@@ -161,7 +167,7 @@ def refuse_arguments(
     if t is not None:
         if isinstance(query, Workload):
             raise PlanError("t= is for one question. Leave it out: a workload finds the best one for each.")
-        _whole_t(t, mechanism)
+        _whole_t(t, str(mechanism))
     queries = query.queries if isinstance(query, Workload) else (query,)
     if any(_has_public_groups(q) for q in queries):
         if isinstance(query, Workload):
@@ -182,15 +188,15 @@ def _has_public_groups(query: Query) -> bool:
     return isinstance(query, Grouped) and query.part.public
 
 
-def _refuse_mechanism(query: Query, mechanism: str, neighbors: str) -> None:
+def _refuse_mechanism(query: Query, mechanism: str | Mechanism, neighbors: str) -> None:
     """Refuse a mechanism that does not answer such a question under such neighbors."""
     if isinstance(query, Grouped) and query.part.public:
         query = query.query
-    reasons = refusals(query, neighbors)
-    if why := reasons[mechanism]:
-        others = ", ".join(name for name, against in reasons.items() if not against)
+    asked = named(mechanism)
+    if why := _reason_against(asked, query, relation.named(neighbors)):
+        others = ", ".join(name for name, against in refusals(query, neighbors).items() if not against)
         raise PlanError(
-            f"{mechanism} cannot answer the {query.label}: {why}. Use one of {others}, or 'auto'."
+            f"{asked.name} cannot answer the {query.label}: {why}. Use one of {others}, or 'auto'."
         )
 
 
@@ -230,7 +236,7 @@ def plan_within(
     spec: Spec,
     query: Query,
     affordable: IntArray,
-    mechanism: str,
+    mechanism: str | Mechanism,
     t: int | str | None,
     share: int,
     under: Relation,
@@ -240,11 +246,13 @@ def plan_within(
 ) -> Plan:
     """A plan that charges nobody of a level more than is `affordable` for it, all in millionths.
 
-    `among`: the mechanisms of which to choose.
+    `among`: the mechanisms of which to choose; one of somebody's own is compared with them.
     `coordinates`: of the box whose one noise it shares with other questions; 0: it has its own.
     """
     if _has_public_groups(query):
         raise PlanError(PUBLIC_GROUPS)
+    own = mechanism if isinstance(mechanism, Mechanism) else None
+    asked_for = own.name if own else str(mechanism)
     task, order, moves = task_of(spec, query, affordable, t, under)
     if order.size == 0:
         raise PlanError(_TOO_LITTLE.format(level_text(share), level_text(int(spec.micro[-1]))))
@@ -255,11 +263,11 @@ def plan_within(
     choosing = choosing_first(spec, query, affordable, t, under)
     candidates = tuple(
         _candidate(m, task, spec, order, moves, _reason_against(m, query, under), choosing)
-        for m in among
+        for m in (among if own is None else (*among, own))
         if query.gap is not None or not m.needs_gap
     )
     people = people_of(spec, query)
-    chosen, reason = _choose(candidates, query, target, people, mechanism)
+    chosen, reason = _choose(candidates, query, target, people, asked_for)
     if isinstance(chosen, Candidate):
         assert chosen.calibration is not None and chosen.prediction is not None
         name, calibration, prediction = chosen.mechanism, chosen.calibration, chosen.prediction
@@ -268,7 +276,7 @@ def plan_within(
         nobody = np.zeros(spec.micro.size)
         name, calibration = chosen, Calibration(nobody.astype(np.int64), nobody, 0.0, reason)
         prediction = _without_data(chosen, target, people)
-    choice = Choice(name, target, calibration, prediction, candidates, reason, moves)
+    choice = Choice(name, target, calibration, prediction, candidates, reason, moves, own)
     return Plan(spec, query, share, under, choice, notes=notes)
 
 

@@ -290,7 +290,8 @@ class Plan(Generic[A]):
     @property
     def method(self) -> Method:
         """How the mechanism answers."""
-        return named(self.mechanism).method(self.target)
+        own = None if self.choice is None else self.choice.own
+        return named(own or self.mechanism).method(self.target)
 
     def errors_of(self, released: Sequence[Fraction]) -> tuple[float, float]:
         """The errors of an answer, once what was released tells roughly how many it is about.

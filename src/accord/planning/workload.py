@@ -36,7 +36,7 @@ from accord import budget
 from accord.budget import IntArray, level_text
 from accord.errors import PlanError
 from accord.mechanisms.additive import BoxCalibration, reads_public_only
-from accord.mechanisms.record import Calibration
+from accord.mechanisms.record import Calibration, Mechanism
 from accord.planning.choose import plan_within
 from accord.planning.plan import Plan
 from accord.planning.together import cost_together, relative_error, total_error
@@ -60,7 +60,12 @@ _ROUNDS = 4
 
 
 def plan_workload(
-    spec: Spec, workload: Workload, mechanism: str, share: int, relation: Relation, notes: tuple[str, ...]
+    spec: Spec,
+    workload: Workload,
+    mechanism: str | Mechanism,
+    share: int,
+    relation: Relation,
+    notes: tuple[str, ...],
 ) -> Plan:
     """Plan all questions together; see the module's docstring."""
     count = len(workload.queries)

@@ -19,6 +19,7 @@ from accord.statistics import Algorithm, Grouped, Query, Workload, target_and_mo
 if TYPE_CHECKING:
     from accord.ledger import Ledger
     from accord.ledger.signing import Signature
+    from accord.mechanisms.record import Mechanism
     from accord.people.reader import Reader
     from accord.people.table import Table
 
@@ -54,7 +55,7 @@ def signed(ledger: Ledger | None, actor: str | None, purpose: str | None) -> Sig
 def decided(
     table: Table,
     asked: Query | Workload | Plan,
-    mechanism: str,
+    mechanism: str | Mechanism,
     share: float | None,
     t: float | str | None,
     ledger: Ledger | None,
@@ -93,7 +94,7 @@ def decided(
     return plan, read
 
 
-def _needs_sums_only(asked: Query | Workload, mechanism: str, neighbors: str) -> TypeGuard[Query]:
+def _needs_sums_only(asked: Query | Workload, mechanism: str | Mechanism, neighbors: str) -> TypeGuard[Query]:
     """Whether sums by level are all that a mechanism needs for a question about everyone.
 
     For `auto`, whether they are all that most need.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from accord.ledger.charging import Answered, Reservation
     from accord.ledger.signing import Signature
     from accord.ledger.store import Session
+    from accord.mechanisms.record import Mechanism
     from accord.people.identity import Remaining
     from accord.people.reader import Reader, TableReader
     from accord.people.table import Table
@@ -63,7 +64,7 @@ _CHARGED = (
 def release(
     table: Table,
     asked: Query[A] | Workload[A] | Plan[A],
-    mechanism: str = "auto",
+    mechanism: str | Mechanism = "auto",
     share: float | None = None,
     *,
     t: float | str | None = None,

@@ -12,6 +12,7 @@ import accord
 from accord.budget import level_text, to_micro
 from accord.errors import PlanError
 from accord.mechanisms import ALL
+from accord.mechanisms.record import Mechanism
 from accord.mechanisms.sample import SampleCalibration
 from accord.planning import Plan
 from accord.spec import Spec
@@ -31,11 +32,12 @@ def declared_for(mechanism: str, query: Query) -> Query:
     return with_gap(query, query.gap_scale.most / 2, None)
 
 
-def plans(spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequence[str]) -> Iterator[Plan]:
+def plans(
+    spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequence[str | Mechanism]
+) -> Iterator[Plan]:
     """By every mechanism that answers this, with every t that makes a difference."""
-    for mechanism in ALL:
-        if mechanism.name not in mechanisms:
-            continue
+    own = [mechanism for mechanism in mechanisms if isinstance(mechanism, Mechanism)]
+    for mechanism in (*(m for m in ALL if m.name in mechanisms), *own):
         ts: tuple[Any, ...] = (None,)
         if mechanism.name == "threshold":
             ts = (None, *(level * float(share) for level in spec.levels if level < inf))
@@ -45,7 +47,8 @@ def plans(spec: Spec, query: Query, share: str, neighbors: str, mechanisms: Sequ
         asked = declared_for(mechanism.name, query)
         for t in ts:
             try:
-                plan = accord.plan(spec, asked, mechanism.name, float(share), t=t, neighbors=neighbors)
+                by = mechanism if mechanism in own else mechanism.name
+                plan = accord.plan(spec, asked, by, float(share), t=t, neighbors=neighbors)
             except PlanError:
                 continue
             if plan.calibration.note not in notes:

@@ -33,6 +33,7 @@ from accord.lab.audit.cases import TINY, Statistic
 from accord.lab.audit.noise_source import secure
 from accord.lab.audit.recording_noise import Leak, RecordingNoise
 from accord.lab.audit.release_laws import Law, Run, law, loss
+from accord.mechanisms.record import Mechanism
 from accord.people.summary import Summary
 from accord.people.table import Table
 from accord.planning import Plan
@@ -253,7 +254,9 @@ def noisy_answer(plan: Plan, summaries: Sequence[Summary] | None, noise: Recordi
     return answer(plan, summaries, secure() if noise is None else noise)
 
 
-def examine(statistic: Statistic, neighbors: str, mechanisms: Sequence[str]) -> Iterator[WorstLoss]:
+def examine(
+    statistic: Statistic, neighbors: str, mechanisms: Sequence[str | Mechanism]
+) -> Iterator[WorstLoss]:
     """Of every plan and level, the largest loss over all tiny tables."""
     reader = TinyReader(statistic, neighbors)
     query = statistic.ask(TINY)

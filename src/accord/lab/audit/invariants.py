@@ -35,6 +35,7 @@ from accord.lab.audit.exact import WorstLoss, compare, failure, noisy_answer
 from accord.lab.audit.recording_noise import FixedWords, Leak, RecordingNoise
 from accord.lab.audit.release_laws import Law, law_if_all_are_kept
 from accord.ledger import charging
+from accord.mechanisms.record import Mechanism
 from accord.planning import Plan
 from accord.release.release import carry_out, read_summaries
 from accord.sampling import algorithm_query
@@ -125,7 +126,7 @@ def _neighbors(
         )
 
 
-def booked_charges(mechanisms: Sequence[str]) -> Iterator[WorstLoss]:
+def booked_charges(mechanisms: Sequence[str | Mechanism]) -> Iterator[WorstLoss]:
     """What a ledger takes from everyone is what the receipt says.
 
     Of one question, of private groups, of a workload.

@@ -25,6 +25,7 @@ from accord.lab.audit.cases import REAL, Statistic
 from accord.lab.audit.exact import WorstLoss, compare, failure, noisy_answer
 from accord.lab.audit.recording_noise import SURE, Leak, RecordingNoise
 from accord.lab.audit.release_laws import Law, law_if_all_are_kept
+from accord.mechanisms.record import Mechanism
 from accord.planning import Plan
 from accord.release.release import read_summaries
 from accord.spec import Spec
@@ -56,7 +57,7 @@ _ODD_VALUES = (
 
 
 def examine(
-    statistic: Statistic, neighbors: str, mechanisms: Sequence[str], rng: np.random.Generator
+    statistic: Statistic, neighbors: str, mechanisms: Sequence[str | Mechanism], rng: np.random.Generator
 ) -> Iterator[WorstLoss]:
     """Of every plan and level, the largest loss that was seen."""
     for name, levels in (_LARGE_LEVELS if statistic.is_generous else _LEVELS).items():
@@ -125,7 +126,7 @@ class _Tables:
             people[1], people[-1] = (rows[1],) * 7, tuple(rows)
         return [None, *people] if self.roster else [*people]
 
-    def examine(self, mechanisms: Sequence[str]) -> Iterator[WorstLoss]:
+    def examine(self, mechanisms: Sequence[str | Mechanism]) -> Iterator[WorstLoss]:
         for plan in plans(self.spec, self.query, "1", self.neighbors, mechanisms):
             self.laws.clear()
             for level, promised in promised_losses(plan, self.levels).items():

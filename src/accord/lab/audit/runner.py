@@ -33,6 +33,7 @@ from accord.lab.audit.findings import Audit, Look, findings_of
 from accord.lab.audit.random_tables import ALL_FORMS, FORMS
 from accord.lab.processes import shared
 from accord.mechanisms import ALL
+from accord.mechanisms.record import Mechanism
 
 ALPHA = 1e-4
 """The probability that the audit of a sound library finds a violation by the empirical method."""
@@ -52,7 +53,7 @@ class Job:
 
     statistic: str
     neighbors: str
-    mechanisms: tuple[str, ...]
+    mechanisms: tuple[str | Mechanism, ...]
     runs: int
     alpha: float
     """Of all lower bounds together."""
@@ -67,7 +68,7 @@ class Job:
 
 
 def run(
-    mechanisms: Sequence[str] = (),
+    mechanisms: Sequence[str | Mechanism] = (),
     statistics: Sequence[str] = (),
     *,
     runs: int = 0,
@@ -81,7 +82,8 @@ def run(
     """Audit mechanisms (all, if none are named) for statistics (all).
 
     Args:
-        mechanisms: names of `accord mechanisms`.
+        mechanisms: names of `accord mechanisms`, or mechanisms of your own (`accord.mechanism`), which are
+            looked at in this process.
         statistics: such as "mean", "mean where", "median by"; "mean" alone is all three. "basics" is what
             they have in common: noise, books, order, decisions. "programs" are whole programs, of which
             everything that they show is compared.
@@ -95,16 +97,19 @@ def run(
         progress: is told the name of each part when it is done.
         planned: is told how many parts there are.
     """
-    names = _mechanism_names(mechanisms)
+    chosen = _chosen(mechanisms)
+    names = [mechanism if isinstance(mechanism, str) else mechanism.name for mechanism in chosen]
     asked = _statistic_names(statistics)
     refuse_too_few(runs or _FEWEST_RUNS, alpha)
     workers = jobs if jobs is not None else (os.cpu_count() or 1)
+    if not all(isinstance(mechanism, str) for mechanism in chosen):
+        workers = min(workers, 1)  # no other process has its function
     if workers < 1:
         raise AccordError(f"jobs={workers} cannot work. Give at least 1.")
     seed = secrets.randbelow(10**6) if seed is None else seed
     lower_bounds = most_lower_bounds([s for s in asked if s in STATISTICS], names) if runs else 0
     tasks = [
-        Job(s, n, tuple(names), runs, alpha, lower_bounds, seed)
+        Job(s, n, tuple(chosen), runs, alpha, lower_bounds, seed)
         for s in asked
         for n in (NEIGHBORS if s in STATISTICS else ("",))
         if s != PROGRAMS
@@ -334,12 +339,13 @@ def _statistic_names(asked: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _mechanism_names(asked: Sequence[str]) -> list[str]:
+def _chosen(asked: Sequence[str | Mechanism]) -> list[str | Mechanism]:
+    """All mechanisms by name, or those that are asked for."""
     names = [m.name for m in ALL]
-    for name in asked:
-        if name not in names:
-            raise AccordError(f"there is no mechanism {name!r}: {did_you_mean(name, names)}")
-    return list(asked) or names
+    for mechanism in asked:
+        if isinstance(mechanism, str) and mechanism not in names:
+            raise AccordError(f"there is no mechanism {mechanism!r}: {did_you_mean(mechanism, names)}")
+    return list(asked) or [*names]
 
 
 def most_lower_bounds(statistics: Sequence[str], mechanisms: Sequence[str]) -> int:

@@ -13,6 +13,7 @@ from accord.lab.papers.figures import LOOKS
 from accord.lab.simulation.populations import Population
 from accord.lab.simulation.simulate import Simulation, simulate
 from accord.lab.simulation.specs import Drawn
+from accord.mechanisms.record import Mechanism
 from accord.report.figures import CHOSEN, OTHER, pyplot, save
 from accord.spec import Spec
 from accord.statistics import Query
@@ -78,7 +79,7 @@ class Comparison:
 
 
 def compare(
-    of: Iterable[Simulation | str],
+    of: Iterable[Simulation | str | Mechanism],
     query: Query | None = None,
     spec: Spec | Drawn | None = None,
     population: Population | None = None,
@@ -87,7 +88,7 @@ def compare(
     """Put simulations side by side; names of mechanisms are simulated first, all with the same seed.
 
     Args:
-        of: simulations of `simulate`, or names of mechanisms.
+        of: simulations of `simulate`, names of mechanisms, or mechanisms of your own (`accord.mechanism`).
         query, spec, population, options: what `simulate` needs, for names.
 
     >>> import accord
@@ -106,11 +107,12 @@ def compare(
     for item in of:
         if isinstance(item, Simulation):
             simulations.append(item)
-        elif isinstance(item, str):
+        elif isinstance(item, str | Mechanism):
             if query is None or spec is None or population is None:
+                name = item if isinstance(item, str) else item.name
                 raise QueryError(
-                    f"compare has the name {item!r}, and needs a query, a spec and a population to simulate "
-                    "it: compare(['affine'], query, spec, population)."
+                    f"compare has the mechanism {name!r}, and needs a query, a spec and a population to "
+                    "simulate it: compare(['affine'], query, spec, population)."
                 )
             simulations.append(simulate(item, query, spec, population, **options))
         else:

@@ -31,6 +31,7 @@ from accord.lab.simulation.specs import Drawn
 from accord.lab.simulation.twin import summarise, twin
 from accord.lab.simulation.values import cells, draw_values
 from accord.mechanisms import ALL
+from accord.mechanisms.record import Mechanism
 from accord.planning import Plan, plan, plan_within
 from accord.release.answer import answer
 from accord.spec import Spec
@@ -118,7 +119,7 @@ class Simulation:
 
 
 def simulate(
-    mechanism: str,
+    mechanism: str | Mechanism,
     query: Query,
     spec: Spec | Drawn,
     population: Population,
@@ -133,7 +134,7 @@ def simulate(
     """Release about simulated people, `runs` times.
 
     Args:
-        mechanism: a name, or "auto".
+        mechanism: a name, "auto", or one of your own (`accord.mechanism`).
         query: the question; the one column that it reads is what the population has. `where=` is about that
             column; `by=` about another, whose groups everyone is in with the same chance.
         spec: levels that stay, or levels that are drawn anew in every run (`lab.specs`).
@@ -186,7 +187,7 @@ def simulate(
             errors_here.append(errors_about_members(target, released, values, members))
     used = plans.used
     return Simulation(
-        mechanism,
+        mechanism if isinstance(mechanism, str) else mechanism.name,
         query,
         population,
         spec,
@@ -240,13 +241,13 @@ def _is_whole(x: Any) -> bool:
 def planned(
     spec: Spec,
     query: Query,
-    mechanism: str,
+    mechanism: str | Mechanism,
     neighbors: str = "replace",
     t: int | str | None = None,
     share: int = MICRO,
 ) -> Plan:
     """The plan of one mechanism alone, which is faster than comparing all; t and share in millionths."""
-    among = ALL if mechanism == "auto" else tuple(m for m in ALL if m.name == mechanism)
+    among = ALL if mechanism == "auto" else tuple(m for m in ALL if m.name == mechanism)  # none: one's own
     affordable, neighbor_relation = budget.share(spec.micro, share), relation.named(neighbors)
     return plan_within(spec, query, affordable, mechanism, t, share, neighbor_relation, among=among)
 
@@ -258,7 +259,7 @@ class _Plans:
         self,
         spec: Spec | Drawn,
         query: Query,
-        mechanism: str,
+        mechanism: str | Mechanism,
         t: float | str | None,
         share: float,
         neighbors: str,
