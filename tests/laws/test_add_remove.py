@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from joint_law import charges_of, largest_losses
 from noises import Fixed
 from strategies import person_values, summary_of
 
@@ -240,7 +241,10 @@ CHOICES = {
 @pytest.mark.parametrize("name", CHOOSING)
 def test_nobody_loses_more_than_their_charge(name, spec, share, query):
     plan = planned(CHOICES[spec], RANKS[query], name, share=share)
-    if plan.draws_together:  # another law: tests/laws/test_joint.py
+    if plan.draws_together:  # another law, with public people among the others
+        assert PUBLIC in plan.spec.micro
+        for charge, most in zip(charges_of(plan), largest_losses(plan), strict=True):
+            assert most <= charge + 1e-9
         return
     lost = worst_losses(plan, choice_loss(plan))
     for charge, most in zip(plan.calibration.charges.tolist(), lost, strict=True):

@@ -5,20 +5,21 @@ The law is written here a second time, tuple by tuple, in floats and in fraction
 
 from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise, product
-from math import exp, inf, log, prod, sqrt
+from math import ceil, exp, inf, log, prod, sqrt
 
 import numpy as np
 import pytest
+from joint_law import Drawn, charges_of, largest_losses
 from noises import SEEDED
 from scipy import stats
 
 import accord
 from accord import noise, ordered
-from accord.budget import MICRO
+from accord.budget import MICRO, PUBLIC
 from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.twin import summarise
 from accord.mechanisms import named, rank, rank_choice
-from accord.ordered import OrderedLaw, Proposal, draw, exp_bounds, propose, proposed
+from accord.ordered import OrderedLaw, Proposal, draw, entries, exp_bounds, propose, proposed
 from accord.planning.tasks import task_of
 from accord.relation import ADD_REMOVE, PRIVATE_LEVELS, REPLACE
 from accord.statistics.ranks import spending
@@ -390,6 +391,146 @@ def test_rates_of_spending():
     assert spending(THIRDS, ADD_REMOVE, True, together=True).rate == Fraction(9, 10) / Fraction(3, 4)
 
 
+def quantiles(ps, **options):
+    return accord.quantile("x", ps, **{"bounds": (0, 1000), "step": 1, "missing": "none", **options})
+
+
+def beside_public_people():
+    """{name: plan of a tuple}, of people of whom one or two are public, and so count as much as is best."""
+    specs = {
+        "one": accord.Spec.of([0.1, 1.0, inf]),
+        "two": accord.Spec.of([1.5, inf, inf]),
+        "heavier": accord.Spec.of([4.0, 12.0, inf]),
+    }
+    kinds = {
+        "all": {},
+        "where": {"where": "m > 0"},
+        "by": {"by": "g", "keys": [1, 2]},
+        "rounded": {"rounded": [2]},
+    }
+    offered = {}
+    for neighbors, kind, who, ps, name in product(
+        ("replace", "add-remove"), kinds, specs, ([0.25, 0.75], [0.1, 0.5, 0.55]), ("rank", "threshold")
+    ):
+        plan = accord.plan(specs[who], quantiles(ps, bounds=(0, 3), **kinds[kind]), name, neighbors=neighbors)
+        if plan.draws_together and (len(ps) == 2 or who != "one"):  # which has too many parts
+            offered[f"{neighbors}, {kind}, {who}, {name} {len(ps)}"] = plan.parts[0] if kind == "by" else plan
+    return offered
+
+
+BESIDE = beside_public_people()
+
+
+@pytest.mark.parametrize("asked", BESIDE)
+def test_nobody_loses_more_than_their_charge_beside_public_people(asked):
+    """Public people are charged what they count. Whoever moves between private groups is in two draws."""
+    plan = BESIDE[asked]
+    draws = 2 if asked.startswith("replace, by") else 1
+    levels = [
+        level if level == PUBLIC else level / MICRO for level in np.repeat(plan.spec.micro, plan.spec.people)
+    ]
+    for lost, charge, level in zip(largest_losses(plan), charges_of(plan), levels, strict=True):
+        assert lost <= charge + 1e-9 and draws * charge <= level
+
+
+def test_every_kind_is_drawn_together_beside_public_people():
+    assert {name.rpartition(", ")[0].rpartition(", ")[0] for name in BESIDE} == {
+        f"{neighbors}, {kind}" for neighbors in ("replace", "add-remove") for kind in ("all", "where", "by", "rounded")
+    }  # fmt: skip
+
+
+def test_a_quarter_of_the_noise_beside_public_people_would_lose_more():
+    plans = [plan for name, plan in BESIDE.items() if "replace, where" in name or "add-remove, all" in name]
+    for plan in plans[:3]:
+        lost, charges = largest_losses(plan, noise=Fraction(1, 4)), charges_of(plan)
+        assert max(x / c for x, c in zip(lost, charges, strict=True)) > 1.05
+
+
+# ---- more weight than a roster has ---------------------------------------------------------------------------------
+
+
+class AtSize(Drawn):
+    """Whose noise makes the size what it is told, whatever the weight is."""
+
+    def __init__(self, size, weight):
+        super().__init__()
+        self.size, self.weight = size, weight
+
+    def laplace(self, scale):
+        return super().laplace(scale) + int(self.size * MICRO) - self.weight
+
+
+@pytest.mark.parametrize("size", [0, 400, 1_500])
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE], ids=["add-remove", "where"])
+def test_nobody_loses_more_whatever_size_was_drawn(size, relation, monkeypatch):
+    """The tuple follows on a size that is released: at each size, its law and that of the size lose the charge.
+
+    Sizes: as planned; with more parts; and at a lower rate as well, as of so much that tables are too large.
+    """
+    monkeypatch.setattr(rank_choice, "MOST_ENTRIES", entries(2, 400.0))
+    charges, drawn = (MICRO, 30 * MICRO), {}
+    spent = spending(THIRDS, relation, True, together=True)
+    parts, rate = rank_choice.fitted(12, spent, 2, 3, Fraction(size))
+    assert (parts > 12) == (size > 0) and (rate < spent.rate) == (size > 400)
+    for table in product([None, 0, 1, 2], repeat=2):
+        weights = np.array(weights_of(table, charges, 3))
+        noise = AtSize(size, int(weights.sum()))
+        released = rank_choice.chosen(weights, THIRDS, noise, spent, False, parts=12)
+        assert released[-1] == size
+        drawn[table] = noise.laws[0]
+    for here, there, person in pairs(drawn, 2, [None, 0, 1, 2]):
+        comes_or_goes = (here[person] is None) != (there[person] is None)
+        if relation == REPLACE or comes_or_goes:
+            charge = charges[person] / MICRO
+            of_size = charge / float(spent.size) if comes_or_goes else 0
+            lost = max(abs(drawn[here][u] - drawn[there][u]) for u in drawn[here])
+            assert lost + of_size <= charge + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("people", "kind", "times"),
+    [
+        *product((3, 2000), ("one value", "two far apart", "smooth"), (1, 5, 1000)),
+        (3, "one value", 10**6),
+        pytest.param(2000, "two far apart", 10**12, marks=pytest.mark.slow),
+    ],
+)
+def test_a_draw_ends_however_wrong_a_roster_is(people, kind, times, monkeypatch):
+    """So many times the weight: few tuples are tried, and tables are no larger than planned ones may be."""
+    columns = {
+        "one value": np.full(people, 300),
+        "two far apart": np.arange(people) % 2 * 1000,
+        "smooth": smooth(people),
+    }
+    plan = accord.plan(
+        accord.Spec.from_groups({1.0: people}), quantiles(DECILES), "rank", neighbors="add-remove"
+    )
+    calibration, target = plan.calibration, plan.target
+    if calibration.parts is None:
+        calibration = rank.drawn_together(calibration, target, people)
+    weights = np.bincount(columns[kind], minlength=1001).astype(object) * MICRO * times
+    tried, coin = [], ordered.coin
+    monkeypatch.setattr(ordered, "coin", lambda *given: tried.append(given[0].f.size) or coin(*given))
+    spent = spending(target.ps, ADD_REMOVE, True, together=True)
+    released = rank_choice.chosen(weights, target.ps, noise.SECURE, spent, False, parts=calibration.parts)
+    assert len(tried) < 100 and max(tried) * len(DECILES) <= rank_choice.MOST_ENTRIES
+    if people * times > 10_000:
+        cells = [int(x) for x in released[:-1]]
+        assert all(weights[cell] for cell in cells) or kind != "one value"
+
+
+def test_parts_are_as_planned_where_no_more_is_there_than_can_be():
+    """Who is planned for are all of a roster: the noise of a size does not change a law, but once in 10¹⁰ times."""
+    spent = spending(THIRDS, ADD_REMOVE, True, together=True)
+    planned = Fraction(2 * 1000) / (spent.rate * 2)
+    for size in (Fraction(-50), Fraction(0), planned, planned + 23 * 10):
+        assert rank_choice.fitted(1000, spent, 2, 1001, size) == (1000, spent.rate)
+    assert rank_choice.fitted(1000, spent, 2, 1001, None) == (1000, spent.rate)
+    assert rank_choice.fitted(1000, spent, 2, 1001, planned + 231)[0] == ceil(
+        spent.rate * (planned + 231 + 410)
+    )
+
+
 # ---- how far off it is -----------------------------------------------------------------------------------------------
 
 
@@ -446,10 +587,6 @@ def stats_convolved(a, b):
 def spending_variance(outputs):
     ps = tuple(Fraction(k, outputs + 1) for k in range(1, outputs + 1))
     return spending(ps, REPLACE, False, together=True).variance
-
-
-def quantiles(ps, **options):
-    return accord.quantile("x", ps, **{"bounds": (0, 1000), "step": 1, "missing": "none", **options})
 
 
 DECILES = [k / 10 for k in range(1, 10)]

@@ -29,31 +29,31 @@ def people():
     ).fetchnumpy()
 
 
-def dealt_out(people, rng):
+def dealt_out(people, rng, correlation=CORRELATION):
     """Levels of people, the richest the strictest, as far as the copula has it."""
     scores = ndtri((rankdata(people["income"], method="ordinal") - 0.5) / people["income"].size)
-    latent = -CORRELATION * scores + np.sqrt(1 - CORRELATION**2) * rng.normal(size=scores.size)
+    latent = -correlation * scores + np.sqrt(1 - correlation**2) * rng.normal(size=scores.size)
     epsilon = np.empty(scores.size)
     epsilon[np.argsort(latent, kind="stable")] = np.sort(people["epsilon"])
     return epsilon
 
 
-def gap_of(people, shown, inside, levels):
+def gap_of(people, shown, inside, levels, *correlation):
     """How far the means of two levels lie apart of what is `shown` of those who are `inside`, the largest."""
     rng, deals = np.random.default_rng(1), 30
     totals = np.zeros((shown.shape[0], levels.size))
     for _ in range(deals):
-        epsilon = dealt_out(people, rng)
+        epsilon = dealt_out(people, rng, *correlation)
         for j, level in enumerate(levels):
             totals[:, j] += shown[:, inside & (epsilon == level)].mean(axis=1) / deals
     return float((totals.max(axis=1) - totals.min(axis=1)).max())
 
 
-def released(people, query, mechanism, runs, seed):
+def released(people, query, mechanism, runs, seed, *correlation):
     """Answers about the people, whose levels are dealt out anew, with who has not opted out."""
     rng, con = np.random.default_rng(seed), duckdb.connect()
     for _ in range(runs):
-        epsilon = dealt_out(people, rng)
+        epsilon = dealt_out(people, rng, *correlation)
         con.register("people", {**people, "epsilon": epsilon})
         table = accord.table(con.sql("FROM people"), epsilon="epsilon")
         yield table.release(query, mechanism), epsilon > 0
@@ -128,6 +128,65 @@ def test_medians_hold_with_the_right_gap_and_not_without(people, mechanism):
         held[declared] = inside
     assert holds(held[True], RUNS)
     assert mechanism != "rank" or not holds(held[False], RUNS)
+
+
+def quartiles(column, bounds, **options):
+    return accord.quantile(column, [0.25, 0.75], bounds, **options)
+
+
+OLDER, STATUS = {"where": "age >= 40"}, {"by": "filing_status", "keys": KEYS}
+MEMBERS = {
+    "median where": (accord.median, OLDER),
+    "quantiles where": (quartiles, OLDER),
+    "median by": (accord.median, STATUS),
+    "quantiles by": (quartiles, STATUS),
+}
+
+
+def lies_within(cells, query, answer, interval):
+    """Whether the percentiles of an answer, or of several together, are where they are said to be."""
+    answers = answer if isinstance(answer, list) else [answer]
+    ends = interval if isinstance(answer, list) else [interval]
+    points = [round((value - BOUNDS[0]) / float(query.step)) for value in answers]
+    return all(
+        100 * (cells < point).mean() <= high and 100 * (cells <= point).mean() >= low
+        for point, (low, high) in zip(points, ends, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [name if name == "median where" else pytest.param(name, marks=pytest.mark.slow) for name in MEMBERS],
+)
+def test_percentiles_of_members_hold_with_the_right_gap_and_not_without(people, asked):
+    """The gap is that of the members, or the largest of any group; κ is that of the worst members."""
+    function, part = MEMBERS[asked]
+    income, status = np.clip(people["income"], *BOUNDS), people["filing_status"].astype(str)
+    inside = {"all": people["age"] >= 40} if "where" in part else {key: status == key for key in KEYS}
+    levels = np.unique(people["epsilon"][people["epsilon"] > 0])
+    points = np.quantile(income, np.linspace(0.05, 0.95, 19))
+    shown = (income[None, :] <= points[:, None]).astype(float)
+    strong = 0.8  # quantiles that are drawn together have wide intervals, also without a gap
+    gap = 100 * max(gap_of(people, shown, members, levels, strong) for members in inside.values())
+    runs, step = 30, 200_000 / 2**16
+    for declared in (True, False):
+        query = function(
+            "income", BOUNDS, missing="none", step=step, **part, **({"gap": gap} if declared else {})
+        )
+        held = dict.fromkeys(inside, 0)
+        for release, read in released(people, query, "rank", runs, 9, strong):
+            for key, members in inside.items():
+                cells = np.rint((income[read & members] - BOUNDS[0]) / step)
+                answer, interval = release.value, release.interval(0.95)
+                if key != "all":
+                    answer = next(row["value"] for row in answer if row["filing_status"] == key)
+                    interval = interval[key]
+                grid = accord.median("income", BOUNDS, missing="none", step=step)
+                held[key] += lies_within(cells, grid, answer, interval)
+        if declared:
+            assert all(holds(times, runs) for times in held.values()), held
+        else:
+            assert not all(holds(times, runs) for times in held.values()), held
 
 
 def test_groups_hold_with_the_right_gap(people):

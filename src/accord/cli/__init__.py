@@ -2,7 +2,7 @@
 
 stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage.
 
-    ask.py       plan, release, whatif, public
+    ask.py       plan, release, whatif, public, check-gap
     select.py    sql
     described.py init, run, report
     ledger.py    accord ledger …

@@ -1,4 +1,4 @@
-"""Questions about a table: plan, release, what if, and what public people have."""
+"""Questions about a table: plan, release, what if, what public people have, and how levels differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import click
 import accord
 from accord.cli import parsing
 from accord.cli.group import main
-from accord.cli.options import fresh_option, look_options, signature, signature_options, table_options
+from accord.cli.options import (
+    fresh_option,
+    gap_options,
+    look_options,
+    signature,
+    signature_options,
+    table_options,
+)
 from accord.cli.printing import print_result, refuse_in, tell_repeated, working
 from accord.cli.without_data import SourceOrLevels, levels_option, spec_of
 from accord.statistics import Grouped
@@ -114,6 +121,34 @@ def public(**options: Any) -> None:
             **ledger_signature(ledger, options),
         )
     print_result(options["as_json"], look.describe, lambda: look_view(look))
+
+
+@main.command("check-gap")
+@gap_options
+@signature_options
+def check_gap(**options: Any) -> None:
+    """Look, with noise, at how far the means of two levels of COLUMN lie apart: an upper bound for --gap.
+    Each level pays for its own mean.
+    """
+    from accord.report.gaps import look_view
+
+    refuse_in(options["as_json"])
+    people = parsing.table_of(options)
+    ledger = open_ledger(people, options, is_booked=True)
+    with working("reading the table"):
+        look = people.check_gap(
+            options["column"],
+            options["bounds"],
+            share=options["share"],
+            missing=parsing.as_number(options["missing"]),
+            per_person=options["per_person"],
+            confidence=options["confidence"],
+            ledger=ledger,
+            **ledger_signature(ledger, options),
+        )
+    print_result(options["as_json"], look.describe, lambda: look_view(look))
+    if options["as_json"]:
+        tell_repeated(look.release)
 
 
 @main.command(cls=SourceOrLevels)

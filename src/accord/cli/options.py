@@ -337,3 +337,39 @@ look_options = options(
     json_option,
 )
 """What a look at public people is made of."""
+
+gap_options = options(
+    click.argument("source"),
+    click.argument("column"),
+    click.option("--bounds", nargs=2, type=float, metavar="LO HI", help="Public bounds of the column."),
+    level_options,
+    click.option(
+        "--missing",
+        metavar="exclude|none|middle|VALUE",
+        default="exclude",
+        show_default=True,
+        help="People without a value are left out, none is missing, or what they count as.",
+    ),
+    click.option(
+        "--per-person",
+        type=click.Choice(PER_PERSON),
+        help="With --user: what a person's rows come to [default: mean].",
+    ),
+    click.option(
+        "--share",
+        type=float,
+        default=0.05,
+        show_default=True,
+        help="The fraction of everyone's level that is spent on it.",
+    ),
+    click.option(
+        "--confidence",
+        type=float,
+        default=0.95,
+        show_default=True,
+        help="With which the gap is not larger than what is said.",
+    ),
+    click.option("--ledger", metavar="URL", help="Where budgets are kept: a file, or postgresql://…"),
+    json_option,
+)
+"""What a private look at the gap between levels is made of."""

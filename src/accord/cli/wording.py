@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import re
 
-from accord.cli.options import STATISTICS, level_options, look_options, select_options, table_options
+from accord.cli.options import (
+    STATISTICS,
+    gap_options,
+    level_options,
+    look_options,
+    select_options,
+    table_options,
+)
 
 _CALLS = {
     "table.plan(query, remaining=ledger) (on the command line --remaining)": "--remaining",
@@ -30,7 +37,7 @@ def _option_names() -> tuple[str, ...]:
 
     def command() -> None: ...
 
-    everything = look_options(select_options(level_options(table_options(command))))
+    everything = gap_options(look_options(select_options(level_options(table_options(command)))))
     parameters = getattr(everything, "__click_params__", [])
     return tuple({parameter.name for parameter in parameters if parameter.param_type_name == "option"})
 

@@ -30,8 +30,10 @@ Together   J points in order, drawn with P ∝ exp(−r/4·Σ_j |F_j − F_{j−
            weight before the j-th (ordered.py). With δ the smallest share between two p, or a p and an end,
            whose value changes loses r·c_i and who comes or goes r·(1 − δ)·c_i: docs/proofs/joint.md. So
            r = 1 under replace; 9/10/(1 − δ) beside a size of scale 10 under add-remove; and with one
-           private `where=` r = min(1, 9/10/(1 − δ)) and φ = 1 − r·(1 − δ). The plan takes it where its error
-           is lower than that of single choices. For an interval in values each is drawn by itself.
+           private `where=` r = min(1, 9/10/(1 − δ)) and φ = 1 − r·(1 − δ). The size is drawn first; where it
+           is more than a roster can have, the tuple is drawn with more parts, or at a lower rate, which are
+           functions of it alone (`fitted`; adaptive composition). The plan takes it where its error is lower
+           than that of single choices. For an interval in values each is drawn by itself.
 Error      on the scale of ranks (1 is everyone): the weighted rank of p differs from the rank by a variance
            of p(1−p)·Σc²/W², and the choice falls off as exp(−|rank|·W/2), a Laplace law of variance 8/W²
            (8J²/W²; together 8(2J + 1)/3W² on average) where the points near the quantile are dense. So the
@@ -64,7 +66,7 @@ import numpy as np
 from accord.budget import MICRO
 from accord.mechanisms.additive import calibrate_by, integer_weights, reads_public_only
 from accord.mechanisms.brackets import brackets
-from accord.mechanisms.rank_choice import RankCalibration, chosen, spending_for, spending_of
+from accord.mechanisms.rank_choice import MOST_ENTRIES, RankCalibration, chosen, spending_for, spending_of
 from accord.mechanisms.rank_errors import predict, size_errors, total_weight
 from accord.mechanisms.record import Calibration, ChargeRule, Method, Task
 from accord.mechanisms.size import BEYOND
@@ -78,8 +80,8 @@ if TYPE_CHECKING:
     from accord.people.summary import Summary
 
 ANYWHERE = "may land anywhere in the bounds"
-MOST_ENTRIES = 2**24
-"""Of the tables of one draw: where it would have more, so many people are there that nobody needs it."""
+LEAST_WEIGHT = 20
+"""For which parts are planned where people may come and go, however little weight the roster has."""
 
 
 def weighted_rank(charge_rule: ChargeRule) -> Method:
@@ -130,7 +132,8 @@ def drawn_together(calibration: RankCalibration, target: Ranks, most: float) -> 
     """
     rate, outputs = spending_for(target, calibration.ps, together=True).rate, len(calibration.ps)
     assert rate is not None
-    parts = max(1, ceil(rate * outputs * Fraction(most) / 2))
+    least = 0 if target.relation.people_are_public else LEAST_WEIGHT
+    parts = max(1, ceil(rate * outputs * max(Fraction(most), Fraction(least)) / 2))
     is_large = entries(outputs, most * float(rate) / 4) > MOST_ENTRIES
     if is_large or target.total_times * parts >= MOST_PARTS or calibration.noise_variance == 0:
         return calibration

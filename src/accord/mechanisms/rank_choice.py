@@ -16,11 +16,18 @@ import numpy as np
 from accord.budget import MICRO, IntArray
 from accord.mechanisms.brackets import Brackets
 from accord.mechanisms.record import Calibration
+from accord.ordered import MOST_PARTS, entries
 from accord.statistics.ranks import Spending, spending
 from accord.statistics.target_ranks import Ranks
 
 if TYPE_CHECKING:
     from accord.noise import Noise
+
+
+MOST_ENTRIES = 2**24
+"""Of the tables of one draw: where it would have more, so many people are there that nobody needs it."""
+SURPRISE, CERTAIN = 23, 41
+"""In scales of its noise: a size so far off is less probable than 10⁻¹⁰, and than 10⁻¹⁸."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +66,16 @@ def chosen(
     quantiles are drawn together.
     """
     if parts is not None:
-        assert spent.rate is not None
-        scale = 4 * MICRO / spent.rate
+        size = _noisy_size(weights, noise, spent, without_noise)
+        count = len(weights) if times is None else int(times.sum())
+        parts, rate = fitted(parts, spent, len(ps), count, size[0] if size else None)
+        scale = 4 * MICRO / rate
         drawn = (
             noise.ordered(weights, ps, scale, parts)
             if times is None
             else noise.ordered(weights, ps, scale, parts, times)
         )
-        return [*map(Fraction, drawn), *_noisy_size(weights, noise, spent, without_noise)]
+        return [*map(Fraction, drawn), *size]
     scales = [None if without_noise else MICRO * scale for scale in spent.choices]
     offsets = [(0,) * len(ps)]
     if beside is not None:
@@ -78,6 +87,27 @@ def chosen(
         for p, scale, offset in zip(ps, scales, each, strict=True)
     ]
     return [*released, *_noisy_size(weights, noise, spent, without_noise)]
+
+
+def fitted(
+    parts: int, spent: Spending, outputs: int, count: int, size: Fraction | None
+) -> tuple[int, Fraction]:
+    """M and the rate r of a tuple among `count` points, as planned, unless a noisy size tells of more weight.
+
+    Parts are planned for a weight that is declared, as that of a roster is. Where W + Z is more than can be,
+    M grows and, beyond what tables can hold, r falls, both as functions of what is released: by any W the
+    work is bounded, but for a probability that falls as exp(−x/s) where x is missing (docs/proofs/joint.md).
+    """
+    assert spent.rate is not None
+    rate = spent.rate
+    if size is None or spent.size is None or rate * outputs * (size - SURPRISE * spent.size) <= 2 * parts:
+        return parts, rate
+    most = size + CERTAIN * spent.size
+    while True:
+        parts = max(1, ceil(rate * outputs * most / 2))
+        if entries(outputs, float(most * rate / 4)) <= MOST_ENTRIES and count * parts < MOST_PARTS:
+            return parts, rate
+        rate /= 2
 
 
 def select(

@@ -19,6 +19,7 @@ from accord import budget, planning, relation
 from accord.budget import level_text
 from accord.errors import PlanError, QueryError
 from accord.planning import Plan
+from accord.release.receipt import SCHEMA
 from accord.statistics.levels import LevelMeans, LevelMeansTarget
 from accord.statistics.query import decimal
 
@@ -69,6 +70,30 @@ class GapLook:
         """The receipt of the release."""
         return self.release.receipt()
 
+    def describe(self) -> dict[str, Any]:
+        """What it tells, and the receipt: plain data, ready for JSON."""
+        strict = self.too_strict
+        return {
+            "schema": SCHEMA,
+            "confidence": self.confidence,
+            "at_most": self.at_most,
+            "at_least": self.at_least,
+            "width": self.width,
+            "tells": self.tells,
+            "levels": [
+                {
+                    "level": level,
+                    "mean": mean,
+                    "within": list(self.within[level]),
+                    "too_strict": level in strict,
+                }
+                for level, mean in self.means.items()
+            ],
+            "without_gap": _planned(self.before),
+            "with_gap": None if self.after is None else _planned(self.after),
+            "receipt": self.receipt(),
+        }
+
     def __str__(self) -> str:
         from accord.report.gaps import look_text
 
@@ -112,6 +137,11 @@ def check_gap(
     query = LevelMeans(asked.column, asked.low, asked.high, **fields, levels=levels)
     release = table.release(query, "mix", share, ledger=ledger, **signature)
     return _looked(release, asked, confidence)
+
+
+def _planned(plan: Plan[Any]) -> dict[str, Any]:
+    """What would be planned at everyone's whole level."""
+    return {"mechanism": plan.mechanism, "rmse": plan.rmse}
 
 
 def _looked(release: Release[Any], asked: Any, confidence: float) -> GapLook:

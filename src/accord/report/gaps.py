@@ -64,6 +64,11 @@ def gap_sentence(plan: Plan) -> str:
 
 def look_text(look: GapLook) -> str:
     """What `print` shows of a private look at the gap."""
+    return to_text(look_view(look))
+
+
+def look_view(look: GapLook) -> RenderableType:
+    """The means of levels, how far they may lie apart, and what that would change."""
     scale = of_values(decimal(look.width))
     table = text_table("level", ">mean", f">its expected mean, {look.confidence:.0%} together")
     for level, mean in look.means.items():
@@ -76,8 +81,8 @@ def look_text(look: GapLook) -> str:
         views.append(
             Text(
                 f"Too strict, or too few, to tell: level {', '.join(look.too_strict)} {what} a mean that "
-                "may lie anywhere in more than half of the bounds. Give a larger share=, or take a gap from "
-                "public knowledge (docs/gap.md)."
+                "may lie anywhere in more than half of the bounds. Ask for a larger share, or take a gap "
+                "from public knowledge (docs/gap.md)."
             )
         )
     bound = f"With {look.confidence:.0%} the gap between these levels is at most {scale.text(look.at_most)}"
@@ -92,7 +97,7 @@ def look_text(look: GapLook) -> str:
             Text(f"A mean at everyone's whole level: {without} without a gap; {declared} with this one.")
         )
     views.append(Text("Who opted out was not read, and may differ more.", "dim"))
-    return to_text(Group(*views))
+    return Group(*views)
 
 
 def _of_public_groups(plan: Plan) -> list[Text]:
