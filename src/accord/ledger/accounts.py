@@ -64,6 +64,10 @@ class CohortsOfTable:
         """What everyone of them has left."""
         return remaining_of(self.level, self.allowed, self.spent)
 
+    def only(self, chosen: NDArray[np.bool_]) -> CohortsOfTable:
+        """Some of them."""
+        return CohortsOfTable(*(column[chosen] for column in vars(self).values()))
+
 
 class TableRow(NamedTuple):
     """A registered table, as it is stored."""

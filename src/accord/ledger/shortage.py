@@ -28,7 +28,7 @@ def too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> st
     ]
     others = first.size - _LEVELS_IN_ERRORS
     more = f", and {others} more levels" if others > 0 else ""
-    share = _fitting_share(cohorts)
+    share = fitting_share(cohorts)
     ask = "No share is sure to fit everyone:"
     if share is not None:
         ask = f"Ask for share={level_text(share)} or less, or"
@@ -51,7 +51,7 @@ def _withdrew_text(cohorts: CohortsOfTable, short: Any) -> str:
     )
 
 
-def _fitting_share(cohorts: CohortsOfTable) -> int | None:
+def fitting_share(cohorts: CohortsOfTable) -> int | None:
     """A share, in millionths, under which nobody could be short, whomever a plan for it charges.
 
     None: there is none.
