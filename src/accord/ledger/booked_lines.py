@@ -1,4 +1,4 @@
-"""Booked lines: what an entry says, for reading, of who was charged what. Accounts follow from its charges."""
+"""Booked lines: what an entry says, for reading, of who was charged what."""
 
 from __future__ import annotations
 

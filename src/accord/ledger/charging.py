@@ -243,7 +243,6 @@ def _book_charges(
     if db.charge(*charges) != paying.size:
         raise BudgetError("somebody has less left than this release would cost them. Nothing was spent.")
     after, digest = before.charged(*charges), people_digest(db)
-    is_expected = planned is not None and planned.is_expected
     confirm_stored(db, after)
     return books.append(
         db,
