@@ -28,7 +28,6 @@ from accord.catalog_tables import NUMBERS_OF_PEOPLE, TABLE, people_of, read_tabl
 from accord.errors import AccordError, SourceError, did_you_mean
 from accord.people.description import Description
 from accord.people.opening import table
-from accord.people.reader import PRIVATE_LEVELS_IN_LEDGER
 from accord.people.table import Table
 from accord.server.settings import SERVICE, read_settings
 from accord.toml_files import (
@@ -109,10 +108,9 @@ class Catalog:
         self._sections = {name: file.top.section("tables", name) for name in top["tables"]}
         self._columns = {name: read_table(section) for name, section in self._sections.items()}
         for name, section in self._sections.items():
-            if self.ledger_of(name) is not None and "user" not in section.values:
+            is_private = section.values.get("levels") == "private"
+            if self.ledger_of(name) is not None and "user" not in section.values and not is_private:
                 section.refuse(None, 'a ledger knows people by their ids. Add user = "…", the column of ids.')
-            if self.ledger_of(name) is not None and section.values.get("levels") == "private":
-                section.refuse("levels", PRIVATE_LEVELS_IN_LEDGER)
             under = relation.named(section.values.get("neighbors", relation.REPLACE.name))
             if self.ledger_of(name) is not None and not under.people_are_public:
                 section.refuse(

@@ -186,10 +186,13 @@ def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
     assert names["answer"].charges == {0.01: 0.01, 0.05: 0.05, float("inf"): 0.05}
 
 
-def test_the_example_of_the_page_of_private_levels_runs():
-    (example,) = blocks("python", (ROOT / "docs" / "private-levels.md").read_text(encoding="utf-8"))
+def test_the_examples_of_the_page_of_private_levels_run(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    example, of_ledger = blocks("python", (ROOT / "docs" / "private-levels.md").read_text(encoding="utf-8"))
     names = {}
     exec(example, names)
+    exec(of_ledger, names)
+    assert [account.people for account in names["ledger"].accounts()] == [None] * 3
     assert repr(names["people"].spec()) in example
     assert names["mean"].value == pytest.approx(14.5, abs=2)
     assert [row["value"] for row in names["count"].value] == [

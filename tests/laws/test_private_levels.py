@@ -21,7 +21,7 @@ from strategies import person_values, summary_of
 import accord
 from accord import cli
 from accord.budget import MICRO, PUBLIC
-from accord.errors import AccordError, LedgerError, PlanError, QueryError, SourceError, SpecError
+from accord.errors import PlanError, QueryError, SourceError, SpecError
 from accord.lab.audit import programs, runner
 from accord.lab.audit.exact import noisy_answer
 from accord.lab.audit.rare_worlds import WITH_PRIVATE_LEVELS
@@ -370,20 +370,6 @@ def test_what_cannot_be_offered_is_refused_with_why(why):
     assert why in str(refusal.value)
 
 
-def test_a_ledger_is_refused_before_anything_is_read(tmp_path):
-    ledger, people = accord.Ledger(tmp_path / "ledger.db"), opened()
-    people.reader.engine.fetch = None  # whoever reads fails
-    for ask in (
-        lambda: ledger.register(people, "people"),
-        lambda: ledger.remaining(people),
-        lambda: people.release(QUERIES["mean"], share=0.1, ledger=ledger),
-    ):
-        with pytest.raises(
-            LedgerError, match="a ledger keeps account by people and their levels, and with levels='private'"
-        ):
-            ask()
-
-
 def test_an_algorithm_of_ones_own_is_run_on_who_is_kept_by_their_level():
     people = opened(user=None)
     release = accord.sample(lambda rows, epsilon: epsilon, people, "max", columns=["x"], rows="numpy")
@@ -472,10 +458,6 @@ def test_a_description_says_it_once(tmp_path):
     people = accord.catalog(file)["people"]
     assert people.neighbors == PRIVATE and people.spec() == Spec.from_groups({0.5: 400, 2: 300})
     assert people.release(accord.mean("x")).plan.spec.is_expected
-    with_ledger = CATALOG.replace("levels =", 'user = "x"\nledger = "books.db"\nlevels =')
-    file.write_text(with_ledger, encoding="utf-8")
-    with pytest.raises(AccordError, match="a ledger keeps account by people and their levels"):
-        accord.catalog(file)["people"]
 
 
 @pytest.mark.parametrize("opted_out", [0, 10])

@@ -283,12 +283,18 @@ def watched(table, private):
     return accord.Table(engine, reader.levels, table.user, table.neighbors, table.level_column, reader.roster)
 
 
+def is_prepared(combination, example):
+    """Whether a ledger takes the table at all, and what an example does with it before it asks."""
+    by_level = combination.neighbors == "private-levels" and example.ledger != "remaining by person"
+    return example.ledger != "none" and (combination.neighbors == "replace" or by_level)
+
+
 def refuses(combination, table, ledger):
     """For its reason, with nothing read and nothing charged."""
     example = offered.example_of(combination)
     people = watched(table, example.private)
     budget = None
-    if example.ledger != "none" and combination.neighbors == "replace":
+    if is_prepared(combination, example):
         budget = examples.prepared(example, table, ledger)
     people.spec()
     before = ledger.entries(), ledger.accounts()
@@ -317,7 +323,7 @@ def refused(combinations, books):
             with pytest.raises(TypeError, match="unexpected keyword"):
                 takes.bind_partial(**asked)
             continue
-        needs_its_own = example.ledger != "none" and combination.neighbors == "replace"
+        needs_its_own = is_prepared(combination, example)
         refuses(combination, in_memory(combination, example), books() if needs_its_own else ledger)
 
 

@@ -16,7 +16,8 @@ made anew. The accounts follow from the entries: `Replay`.
 
 Bodies of every kind hold "accounts", a digest of the accounts that the entry left, and "digest", one of who
 is in which cohort; entries of accord before 0.3 do not hold the first. A "register" that holds
-"leaving": "kept" keeps the levels of people who leave the table; older ones do not hold it. "charges" and
+"leaving": "kept" keeps the levels of people who leave the table; older ones do not hold it. One that holds a
+"menu" instead of "moves" is of a table with private levels: accounts are by level (menus.py). "charges" and
 "moves" have a row for each cohort, perhaps a million: they are read and written by column, and nothing here
 holds more than one entry's of them.
 """
@@ -46,7 +47,9 @@ from accord.ledger.cohorts import (
     apply_moves,
     saturating_add,
 )
+from accord.ledger.menus import is_charged_by_menu, with_menu
 from accord.ledger.renewal import RENEWAL, Renewal
+from accord.relation import PRIVATE_LEVELS
 
 START = "0" * 64
 REQUIRED = "require"
@@ -313,6 +316,11 @@ class Replay:
         spent = saturating_add(before.spent[at], charge)
         refunded = spent < before.spent[at]
         excess = (before.level[at] != PUBLIC) & (spent > before.allowed[at])
+        if self.meta[1] == PRIVATE_LEVELS.name:
+            by_account = np.zeros(before.id.size, dtype=np.int64)
+            by_account[at] = charge
+            if not is_charged_by_menu(before, by_account):
+                self.problems.append(f"entry {seq} charges a level more than a higher one")
         for row in np.flatnonzero(refunded | excess).tolist():
             if refunded[row]:
                 self.problems.append(f"entry {seq} gives cohort {numbers[row]} something back")
@@ -324,7 +332,14 @@ class Replay:
 
     def _register(self, seq: int, content: dict[str, Any]) -> None:
         table = int(content["id"])
+        if "menu" in content:
+            menu = np.array([read_level_text(text) for text in content["menu"]], dtype=np.int64)
+            self._registered(content, table, with_menu(self.cohorts, table, menu))
+            return
         cohorts = self._moved(seq, table, Moves(*list_columns("moves", content["moves"])), _leaving(content))
+        self._registered(content, table, cohorts)
+
+    def _registered(self, content: dict[str, Any], table: int, cohorts: Cohorts) -> None:
         name, version, fingerprint, count, tiers, key, neighbors, digest = (
             content[field]
             for field in ("table", "version", "fingerprint", "people", "tiers", "key", "neighbors", "digest")

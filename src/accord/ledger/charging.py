@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord.budget import PUBLIC, IntArray, level_text
+from accord.budget import PUBLIC, IntArray
 from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError
+from accord.ledger import menus
 from accord.ledger.accounts import (
     Accounts,
     CohortsOfTable,
@@ -28,9 +29,9 @@ from accord.ledger.accounts import (
     people_digest,
     read_everyone,
 )
+from accord.ledger.booked_lines import booked_lines, expected_document
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry, list_text
-from accord.ledger.cohorts import NONE
 from accord.ledger.recognising import recognised, registered_table
 from accord.ledger.refusing import counting
 from accord.ledger.registering import agree_on_neighbors
@@ -44,7 +45,6 @@ from accord.ledger.validation import digests, newest_entry
 from accord.ledger.withdrawing import withdrew_since
 from accord.people.identity import Registrable, Remaining
 from accord.planning import Plan
-from accord.release.receipt import MOST_LEVELS, folded
 from accord.spec import Spec
 
 
@@ -168,13 +168,13 @@ def settle_all(
 
 def remaining(books: Books, table: Registrable) -> Spec:
     """What everyone in a table has left; those who have nothing left count as opted out."""
-    return _remaining_spec(recognised(books, table)[1])
+    return _remaining_spec(recognised(books, table)[1], table.spec())
 
 
 def affordable(books: Books, table: Registrable, plan: Plan) -> int | None:
     """How many times more a plan could be released; None: without end."""
     _, cohorts = recognised(books, table)
-    charge = _charge_by_cohort(_planned_by_cohort(cohorts, table.spec(), plan.spec), plan.spec, plan.cost)
+    charge = _charge_by_cohort(cohorts, _planned_by_cohort(cohorts, table.spec(), plan.spec), plan)
     limited = (charge > 0) & (cohorts.level != PUBLIC)
     return int((cohorts.remaining[limited] // charge[limited]).min()) if limited.any() else None
 
@@ -194,7 +194,7 @@ def _charge(
     agree_on_neighbors(db, before, plan.neighbors)
     cohorts = before.cohorts_of(registered.id)
     planned = _planned_by_cohort(cohorts, table.spec(), plan.spec)
-    charge = _charge_by_cohort(planned, plan.spec, plan.cost)
+    charge = _charge_by_cohort(cohorts, planned, plan)
     if (charge < 0).any() or (charge > planned).any():
         fact = "the plan charges people more than their level, or less than nothing"
         raise PlanError(f"{fact}: it was tampered with. Plan again.")
@@ -202,7 +202,9 @@ def _charge(
     if short.any():
         raise BudgetError(too_little_text(cohorts, charge, short))
     remaining = None
-    if planned is not cohorts.chosen:
+    if planned is not cohorts.chosen and plan.spec.is_expected:
+        remaining = Remaining(plan.spec, _left_by_menu(cohorts, table.spec())[1], None)
+    elif planned is not cohorts.chosen:
         remaining = _remaining_by_person(db, before, books.secret, table.spec(), cohorts, plan.spec)
         if remaining.by_person is not None and not table.lends:
             raise LedgerError(
@@ -212,7 +214,7 @@ def _charge(
                 "from a source in which they are opted out. Nothing was spent."
             )
     queries = [part.query.label for part in plan.parts]
-    entry = _book_charges(books, db, before, registered, charge, queries, signature)
+    entry = _book_charges(books, db, before, registered, charge, queries, signature, plan.spec)
     return Reservation(
         entry.seq,
         remaining,
@@ -232,8 +234,9 @@ def _book_charges(
     charge: IntArray,
     queries: list[str],
     signature: Signature,
+    planned: Spec | None = None,
 ) -> Entry:
-    """Take what is charged to each cohort of a table, and book it."""
+    """Take what is charged to each cohort of a table, and book it; `planned`: the Spec of the plan."""
     cohorts = before.cohorts_of(registered.id)
     paying = np.flatnonzero(charge)
     charges = cohorts.id[paying], charge[paying]
@@ -251,7 +254,12 @@ def _book_charges(
             "queries": queries,
             **signature.booked,
             "charges": list_text("charges", charges),
-            "booked": _booked(cohorts, charge),
+            "booked": booked_lines(cohorts, charge),
+            **(
+                {"expected": expected_document(planned)}
+                if planned is not None and planned.is_expected
+                else {}
+            ),
             "digest": digest,
             "accounts": after.digest(digest),
         },
@@ -296,7 +304,7 @@ def reserve_public(
                     "ledger person by person. Write it to a Parquet file or an Arrow table and open that. "
                     "Nothing was spent."
                 )
-            spec = _remaining_spec(cohorts)
+            spec = _remaining_spec(cohorts, table.spec())
             remaining = _remaining_by_person(db, before, books.secret, table.spec(), cohorts, spec)
         charge = np.where(is_public, PUBLIC, 0)
         entry = _book_charges(books, db, before, registered, charge, [question], signature)
@@ -312,7 +320,11 @@ def _planned_by_cohort(cohorts: CohortsOfTable, table: Spec, planned: Spec) -> I
     """What a plan goes by: everyone's level in the table, or what they have left."""
     if planned == table:
         return cohorts.chosen
-    if planned == _remaining_spec(cohorts):
+    if table.is_expected:
+        rest, by_level = _left_by_menu(cohorts, table)
+        if planned == rest:
+            return by_level[np.searchsorted(table.micro, cohorts.chosen)]
+    elif planned == _remaining_spec(cohorts, table):
         return cohorts.remaining
     raise PlanError(
         "the plan was made for other levels than this table has, or what is left has changed since. "
@@ -320,14 +332,24 @@ def _planned_by_cohort(cohorts: CohortsOfTable, table: Spec, planned: Spec) -> I
     )
 
 
-def _charge_by_cohort(planned: IntArray, spec: Spec, charges: IntArray) -> IntArray:
+def _charge_by_cohort(cohorts: CohortsOfTable, planned: IntArray, plan: Plan) -> IntArray:
     """What a plan charges people by their level in its Spec; nothing if they have none there."""
-    place = np.minimum(np.searchsorted(spec.micro, planned), spec.micro.size - 1)
-    return np.where(planned > 0, charges[place], 0)
+    levels = plan.spec.micro
+    place = np.minimum(np.searchsorted(levels, planned), levels.size - 1)
+    charge = np.where(planned > 0, plan.cost[place], 0)
+    return menus.charges(cohorts.level, charge) if plan.spec.is_expected else charge
 
 
-def _remaining_spec(cohorts: CohortsOfTable) -> Spec:
+def _remaining_spec(cohorts: CohortsOfTable, table: Spec) -> Spec:
+    if table.is_expected:
+        return _left_by_menu(cohorts, table)[0]
     return Spec(cohorts.remaining, cohorts.people, is_rest=True)
+
+
+def _left_by_menu(cohorts: CohortsOfTable, table: Spec) -> tuple[Spec, IntArray]:
+    """What private levels have left: as a Spec for as many as are expected, and level by level."""
+    left = menus.left(cohorts.level, cohorts.allowed, cohorts.spent)
+    return menus.remaining_spec(cohorts.level, left, table)
 
 
 def _remaining_by_person(
@@ -353,43 +375,3 @@ def _remaining_by_person(
     at = np.minimum(np.searchsorted(cohorts.id[order], cohort_of), cohorts.id.size - 1)
     is_member = cohorts.id[order][at] == cohort_of
     return Remaining(planned, None, (secret, hashes[is_member], remaining[order][at[is_member]]))
-
-
-# ---- what is said about it -------------------------------------------------------------------------------
-
-
-def _booked(cohorts: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
-    """What was charged to whom, for reading.
-
-    People of a level who had as much left are one line; many lines are folded, as in receipts.
-    """
-    if not charge.size:
-        return []
-    remaining = cohorts.remaining
-    order = np.lexsort((charge, remaining, cohorts.chosen))
-    chosen, remaining, charge = cohorts.chosen[order], remaining[order], charge[order]
-    is_new = np.any([np.diff(column, prepend=NONE) for column in (chosen, remaining, charge)], axis=0)
-    first = np.flatnonzero(is_new)
-    people = np.add.reduceat(cohorts.people[order], first)
-    chosen, remaining, charge = chosen[first], remaining[first], charge[first]
-    if first.size <= MOST_LEVELS:
-        columns = (column.tolist() for column in (chosen, remaining, people, charge))
-        return [
-            {
-                "level": level_text(level),
-                "left_before": level_text(before),
-                "people": count,
-                "charge": level_text(cost),
-            }
-            for level, before, count, cost in zip(*columns, strict=True)
-        ]
-    return [
-        {
-            "level": level_text(int(chosen[start])),
-            "to": level_text(int(chosen[end - 1])),
-            "left_before": level_text(int(remaining[start:end].min())),
-            "people": int(people[start:end].sum()),
-            "charge": level_text(int(charge[start:end].max())),
-        }
-        for start, end in folded(first.size)
-    ]

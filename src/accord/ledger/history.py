@@ -20,13 +20,14 @@ from accord.ledger.cohorts import NONE
 from accord.ledger.refusing import pending
 from accord.ledger.renewing import seen_now
 from accord.ledger.validation import each_entry, whole_numbers
+from accord.relation import PRIVATE_LEVELS
 
 _SIGNED = ("actor", "purpose")
 _REPEATED = {
     "release": ("accord", "table", "version", "queries", "booked", *_SIGNED),
     "register": (
         *("accord", "table", "version", "people", "joined", "left", "lowered", "raised"),
-        *("policy", *_SIGNED),
+        *("policy", "menu", *_SIGNED),
     ),
     "withdraw": ("accord", "people", "tables", *_SIGNED),
     "readmit": ("accord", "people", "tables", *_SIGNED),
@@ -52,7 +53,8 @@ class Account:
     table: str
     tier: str | None
     level: float
-    people: int
+    people: int | None
+    """None: levels are private, and this is what everyone of this level has spent at most."""
     spent: tuple[float, float]
     """The least and the most that anyone of them has spent, as far as it counts."""
     left: tuple[float, float]
@@ -72,17 +74,20 @@ def accounts(books: Books) -> list[Account]:
     return [
         account
         for row in sorted(stored.tables, key=lambda row: row.name)
-        for account in _accounts_of(books, row, stored.cohorts_of(row.id))
+        for account in _accounts_of(books, row, stored.cohorts_of(row.id), stored.meta["neighbors"])
     ]
 
 
-def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable) -> list[Account]:
+def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable, neighbors: str) -> list[Account]:
     """Those of one table, by level."""
     names: dict[str, list[str]] = {}
     for tier, level in tiers_of(books, row.tiers).items():
         names.setdefault(level, []).append(tier)
     if not cohorts.chosen.size:
         return []
+    is_menu = neighbors == PRIVATE_LEVELS.name
+    if is_menu:  # accounts of levels on other tables' menus are theirs
+        cohorts = cohorts.only(cohorts.chosen == cohorts.level)
     first = np.flatnonzero(np.diff(cohorts.chosen, prepend=NONE))
     counted = np.where(cohorts.spent == PUBLIC, PUBLIC, cohorts.spent - cohorts.renewed)
     columns = [cohorts.chosen[first], np.add.reduceat(cohorts.people, first)]
@@ -93,7 +98,8 @@ def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable) -> list[A
         ends = list(map(to_float, amounts))
         tier_name = " / ".join(names.get(level_text(level), [])) or None
         spent, remaining, ever = ((ends[k], ends[k + 1]) for k in (0, 2, 4))
-        accounts.append(Account(row.name, tier_name, to_float(level), people, spent, remaining, ever))
+        number = None if is_menu else people
+        accounts.append(Account(row.name, tier_name, to_float(level), number, spent, remaining, ever))
     return accounts
 
 
@@ -224,6 +230,10 @@ def _event(entry: Entry, content: dict[str, Any], names: Mapping[int, str]) -> d
     event |= {name: content.get(name) for name in _REPEATED.get(kind, ())}
     if kind == "release":
         event |= {"state": "no answer", "receipts": []}
+    if event.get("menu"):
+        event |= dict.fromkeys(("people", "joined", "left", "lowered", "raised"))
+    else:
+        event.pop("menu", None)
     if "tables" in event:
         event["tables"] = [names.get(number, "") for number in whole_numbers(content.get("tables"))]
     return event

@@ -6,6 +6,8 @@ Guarantee  Over all releases that name this ledger, nobody is charged more than 
            answers: for pure ε the sum of adaptively chosen charges bounds the loss as well.
 People     are known by a keyed hash of their id. Who is in a registered table, and with which level, is
            public; values are never looked at.
+Private    Where levels are private the ledger knows nobody: it has an account for each level of the menu, and
+           stores nothing that depends on a table. menus.py says what is promised then, and why.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord import relation
 from accord.errors import LedgerError
 from accord.ledger import (
     backups,
@@ -29,9 +32,11 @@ from accord.ledger import (
 from accord.ledger import person as people_records
 from accord.ledger.chain import Entry
 from accord.ledger.history import Account
+from accord.ledger.menus import are_private
 from accord.ledger.opening import open_books
 from accord.ledger.person import Person
 from accord.ledger.registering import Agreement, Registration
+from accord.ledger.registering_menus import register_menu
 from accord.ledger.renewal import Renewal
 from accord.ledger.rotating import Rotation
 from accord.ledger.signing import Signature
@@ -93,6 +98,7 @@ class Ledger:
         Who is in it, and with which level, is thereby declared public. People keep what they have spent, also
         if they leave and come back; those who join have their full budget, unless another table knows them.
         In several tables, the lowest level of a person counts for all, also that of a table that they left.
+        With private levels nothing is declared public but the menu of levels, and no row is read.
 
         Args:
             people: the table.
@@ -108,6 +114,8 @@ class Ledger:
                 raise somebody's level, or has another policy, and that was not agreed to. Nothing is written.
         """
         agreement = Agreement(raise_levels, agree, Signature(actor, purpose))
+        if are_private(getattr(people, "neighbors", relation.REPLACE.name)):
+            return register_menu(self.books, people, name, agreement)
         return registering.register(self.books, people, name, agreement)
 
     def withdraw(self, *person_ids: Any, actor: str | None = None, purpose: str | None = None) -> Withdrawal:

@@ -23,6 +23,7 @@ from accord.ledger.books import Books
 from accord.ledger.chain import UNREADABLE, Entry, list_columns
 from accord.ledger.cohorts import LEFT, NONE, WITHDRAWN, remaining_of
 from accord.ledger.history import tiers_of
+from accord.ledger.menus import refuse_people
 from accord.ledger.renewal import Renewal
 from accord.ledger.renewing import agreed_renewal, up_to_date
 from accord.ledger.requiring import refuse_unsigned
@@ -124,6 +125,7 @@ def person(books: Books, person_id: Any, signature: Signature) -> Person:
     asked = person_hash(books.secret, person_id)
     with books.writing() as db:
         accounts = up_to_date(books, db)
+        refuse_people(accounts.meta, books.label, "What a level has spent is in ledger.accounts().")
         refuse_unsigned(accounts.meta, signature)
         hashes, cohort_of = read_everyone(db, accounts)
         at = np.flatnonzero(hashes == asked)

@@ -1,4 +1,7 @@
-"""Recognising: which registered table a table is, by who is in it with which level."""
+"""Recognising: which registered table a table is, by who is in it with which level.
+
+Where levels are private, by how it is described (people/identity.py), which everyone may know.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from accord.errors import LedgerError, did_you_mean
 from accord.ledger.accounts import Accounts, CohortsOfTable, TableRow, checked_accounts, read_everyone
 from accord.ledger.books import Books
 from accord.ledger.cohorts import Changes, assign, changes
+from accord.ledger.menus import are_private
 from accord.ledger.renewing import seen_now
 from accord.ledger.store import Session
 from accord.people.identity import Registrable
+from accord.relation import PRIVATE_LEVELS
 
 
 def recognised(books: Books, table: Registrable) -> tuple[TableRow, CohortsOfTable]:
@@ -48,6 +53,8 @@ def _unregistered_text(books: Books, db: Session, accounts: Accounts, table: Reg
     )
     if not names:
         return never
+    if are_private(table.neighbors) or accounts.meta.get("neighbors") == PRIVATE_LEVELS.name:
+        return f"{never} {did_you_mean('', names)}"
     hashes, levels = table.identity.people(books.secret)
     order = np.argsort(hashes)
     everyone = read_everyone(db, accounts)

@@ -47,13 +47,21 @@ class Registration:
 
     name: str
     version: int
-    people: int
+    people: int | None
+    """None: levels are private, and nobody knows how many they are."""
     joined: int
     left: int
     lowered: int
     raised: int
+    levels: int | None = None
+    """How many there are on the menu of private levels; None: they are public."""
 
     def __str__(self) -> str:
+        if self.people is None:
+            return (
+                f"registered {self.name!r}, version {self.version}: {self.levels} levels; who is there with "
+                "which is private, and stays so"
+            )
         if self.version == 1:
             return f"registered {self.name!r}: {self.people:,} people"
         return (
@@ -86,13 +94,18 @@ class Agreement:
 def register(books: Books, table: Registrable, name: str, agreement: Agreement | None = None) -> Registration:
     """Make a table known, or a new version of it: see `Ledger.register`."""
     agreement = agreement or Agreement()
+    refuse_unregistrable(table, name)
+    agreement.refuse_unsigned()
+    with counting(books, agreement.signature, lambda: name):
+        return _register(books, table, name, agreement)
+
+
+def refuse_unregistrable(table: Any, name: Any) -> None:
+    """Refuse what is no table, and what is no name."""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise LedgerError("a table is registered under a name, such as 'people'.")
     if not isinstance(table, Registrable):
         raise LedgerError(f"a ledger registers tables of accord.table, not {type(table).__name__}.")
-    agreement.refuse_unsigned()
-    with counting(books, agreement.signature, lambda: name):
-        return _register(books, table, name, agreement)
 
 
 def _register(books: Books, table: Registrable, name: str, agreement: Agreement) -> Registration:
@@ -104,7 +117,7 @@ def _register(books: Books, table: Registrable, name: str, agreement: Agreement)
         refuse_unsigned(before.meta, agreement.signature)
         agree_on_neighbors(db, before, table.neighbors)
         last = {row.name: row for row in before.tables}.get(name)
-        number, version = _next_version(before, last, fingerprint)
+        number, version = next_version(before, last, fingerprint)
         registered = {} if last is None else last_registration(db, last.id)
         if last is not None:
             refuse_group_and_table(name, registered, agreement.parent)
@@ -196,7 +209,7 @@ def _people(table: Registrable, secret: tuple[str, ...]) -> tuple[IntArray, IntA
     return hashes, levels
 
 
-def _next_version(accounts: Accounts, last: TableRow | None, fingerprint: str) -> tuple[int, int]:
+def next_version(accounts: Accounts, last: TableRow | None, fingerprint: str) -> tuple[int, int]:
     """The number and the version of a table that is registered; `last`: its last version, if there is one.
 
     The same people with the same levels are no new version.

@@ -45,6 +45,7 @@ from accord.ledger.sqlite import SQLite
 from accord.ledger.store import Session
 from accord.ledger.verifying import examine
 from accord.people.identity import keyed_hash
+from accord.relation import PRIVATE_LEVELS
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,9 @@ def _checked(books: Books, db: Session) -> tuple[tuple[IntArray, IntArray], Acco
 
 
 def _fingerprints(accounts: Accounts, everyone: tuple[IntArray, IntArray]) -> list[str]:
-    """Of every table, from who is in it."""
+    """Of every table, from who is in it; where levels are private, it is of how they are described."""
+    if accounts.meta.get("neighbors") == PRIVATE_LEVELS.name:
+        return [row.fingerprint for row in accounts.tables]
     hashes, at = everyone[0], accounts.cohorts.positions(everyone[1])
     fingerprints = []
     for row in accounts.tables:

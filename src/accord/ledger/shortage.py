@@ -1,4 +1,7 @@
-"""What is said where somebody has less left than a release would charge them: by level, which is public."""
+"""What is said where somebody has less left than a release would charge them: by level.
+
+Levels are public, or these are accounts of levels, whoever has them, or nobody.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,19 @@ _LEVELS_IN_ERRORS = 3
 
 def too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> str:
     """Who has too little, and what would fit; by level, which is public."""
+    named = cohorts.level if cohorts.is_menu else cohorts.chosen
+    order = np.argsort(named[short], kind="stable")
     chosen, remaining, charges, people = (
-        column[short] for column in (cohorts.chosen, cohorts.remaining, charge, cohorts.people)
+        column[short][order] for column in (named, cohorts.remaining, charge, cohorts.people)
     )
-    first = np.flatnonzero(np.diff(chosen, prepend=NONE))  # cohorts are by level
+    first = np.flatnonzero(np.diff(chosen, prepend=NONE))
     last = np.append(first[1:], chosen.size) - 1
     least, count = np.minimum.reduceat(remaining, first), np.add.reduceat(people, first)
     columns = (column[:_LEVELS_IN_ERRORS].tolist() for column in (chosen[first], charges[last], least, count))
     lines = [
-        f"level {level_text(level)} with {level_text(charge)}; {level_text(left)} is left to {n:,} people"
-        for level, charge, left, n in zip(*columns, strict=True)
+        f"level {level_text(level)} with {level_text(cost)}; {level_text(left)} is left to "
+        + ("it" if cohorts.is_menu else f"{n:,} people")
+        for level, cost, left, n in zip(*columns, strict=True)
     ]
     others = first.size - _LEVELS_IN_ERRORS
     more = f", and {others} more levels" if others > 0 else ""

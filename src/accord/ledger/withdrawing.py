@@ -25,12 +25,15 @@ from accord.ledger.accounts import (
 from accord.ledger.books import Books
 from accord.ledger.chain import list_text
 from accord.ledger.cohorts import LEFT, WITHDRAWN, Cohorts, assign, union
+from accord.ledger.menus import refuse_people
 from accord.ledger.renewing import up_to_date
 from accord.ledger.requiring import refuse_unsigned
 from accord.ledger.signing import Signature
 from accord.ledger.store import Session
 from accord.ledger.validation import entries_since, whole_numbers
 from accord.people.identity import person_hash
+
+_TAKE_OUT = "Take the rows of whoever withdraws out of the tables, or give them level 0 there."
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ def withdraw(books: Books, ids: Sequence[Any], signature: Signature) -> Withdraw
     asked = _hashes(books, ids)
     with books.writing() as db:
         before = up_to_date(books, db)
+        refuse_people(before.meta, books.label, _TAKE_OUT)
         refuse_unsigned(before.meta, signature)
         hashes, cohort_of = _known(books, db, before, asked)
         withdrawn = hashes[_have_withdrawn(before.cohorts, cohort_of)]
@@ -78,6 +82,7 @@ def readmit(books: Books, ids: Sequence[Any], signature: Signature) -> Withdrawa
     asked = _hashes(books, ids)
     with books.writing() as db:
         before = up_to_date(books, db)
+        refuse_people(before.meta, books.label, _TAKE_OUT)
         hashes, cohort_of = _known(books, db, before, asked)
         withdrawn = hashes[_have_withdrawn(before.cohorts, cohort_of)]
         others = int(np.setdiff1d(asked, withdrawn).size)

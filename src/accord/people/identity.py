@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from dataclasses import dataclass, field
@@ -25,6 +26,12 @@ from accord.spec import Spec
 
 if TYPE_CHECKING:
     from accord.people.reader import TableReader
+
+
+PRIVATE_LEVELS_BY_PERSON = (
+    "with levels='private' it is nobody's business who is in the table with which level, so that nobody is "
+    "told apart. A ledger keeps account by level: ledger.register(table, 'name')."
+)
 
 
 class Identity(Protocol):
@@ -157,6 +164,26 @@ def refuse_inexact_ids(engine: Engine, user: str, error: type[AccordError]) -> N
             f"{inexact:,} ids in {user!r} are floating-point numbers too large to be exact, "
             "so that people cannot be told apart. Store ids as whole numbers or text."
         )
+
+
+@dataclass(frozen=True)
+class DescribedIdentity:
+    """Stands in for who is in a table where that is private: how it is described, and no row of it."""
+
+    policy: dict[str, Any]
+    levels: tuple[str, ...]
+    """The menu."""
+    place: Any
+    """Where the table lies; None: in memory."""
+
+    def people(self, secret: tuple[str, ...]) -> tuple[IntArray, IntArray]:
+        """Nobody knows."""
+        raise LedgerError(PRIVATE_LEVELS_BY_PERSON)
+
+    def fingerprint(self, secret: tuple[str, ...]) -> str:
+        """Of the description. No key is needed: all of it is public."""
+        text = json.dumps([self.policy, self.levels, self.place], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 class TableIdentity:

@@ -27,7 +27,7 @@ from accord.engines.sql_names import (
 from accord.errors import LedgerError, QueryError, SourceError, did_you_mean
 from accord.people import aggregation, keeping
 from accord.people.aggregation import Aggregates, Aggregation
-from accord.people.identity import refuse_inexact_ids
+from accord.people.identity import PRIVATE_LEVELS_BY_PERSON, refuse_inexact_ids
 from accord.people.keeping import FEW_LEVELS, People, plain
 from accord.people.levels import (
     LevelReader,
@@ -48,11 +48,6 @@ if TYPE_CHECKING:
     from accord.noise import Noise
     from accord.people.identity import Remaining
 
-PRIVATE_LEVELS_IN_LEDGER = (
-    "a ledger keeps account by people and their levels, and with levels='private' both are nobody's "
-    "business. Leave the ledger out, and keep the sum of all share= of this table at 1 or below: then "
-    "nobody loses more than their level."
-)
 _VERY_FEW_LEVELS = 8
 """So many are found faster by their place than they are hashed."""
 _MANY_CELLS = 1_000
@@ -339,7 +334,7 @@ class TableReader(Reader):
             LedgerError: who is in the table is private, or it does not say.
         """
         if self.roster is not None and self.roster.is_expected:
-            raise LedgerError(PRIVATE_LEVELS_IN_LEDGER)
+            raise LedgerError(PRIVATE_LEVELS_BY_PERSON)
         if self.roster is not None:
             raise LedgerError(
                 f"a ledger must know who is in a table, and with neighbors={private_names()} "

@@ -16,7 +16,7 @@ from accord.errors import PlanError, QueryError, SourceError
 from accord.people.checking import checked
 from accord.people.consent import Consent
 from accord.people.description import Description
-from accord.people.identity import Identity, TableIdentity
+from accord.people.identity import DescribedIdentity, Identity, TableIdentity
 from accord.people.levels import RowLevels
 from accord.people.mistaken import warn_of_mistaken_levels
 from accord.people.public_groups import PublicGroups
@@ -87,8 +87,12 @@ class Table:
 
     @property
     def identity(self) -> Identity:
-        """Who is in the table, for ledgers."""
-        return self._identity
+        """Who is in the table, for ledgers; with private levels, how it is described."""
+        if relation.named(self.neighbors).levels_are_public:
+            return self._identity
+        opened = self._opened_with
+        place = None if opened is None or not has_place(opened.source) else without_password(opened.source)
+        return DescribedIdentity(self.policy, tuple(map(level_text, self.spec().micro.tolist())), place)
 
     @property
     def columns(self) -> dict[str, Kind]:

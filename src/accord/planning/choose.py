@@ -55,7 +55,7 @@ def plan(
     *,
     t: float | str | None = None,
     report_missing: float | None = None,
-    neighbors: str = "replace",
+    neighbors: str | None = None,
     notes: tuple[str, ...] = (),
 ) -> Plan[A]:
     """Compare every mechanism and choose one; of a workload, for every question.
@@ -68,7 +68,8 @@ def plan(
         t: the level of `threshold` or `sample` (there also "max", "mean", "min"); the best one if left out.
         report_missing: the part of the charge that is spent on how many people have no readable value, as a
             second question of a workload.
-        neighbors: what may change between two tables that must look alike.
+        neighbors: what may change between two tables that must look alike; "replace" if left out, or
+            "private-levels" if the spec is what is expected of a table with private levels.
         notes: what else is taken for granted, to be shown with the plan.
 
     Raises:
@@ -93,6 +94,8 @@ def plan(
         )
     if report_missing is not None:
         query = reporting_missing(query, report_missing)
+    if neighbors is None:
+        neighbors = (relation.PRIVATE_LEVELS if spec.is_expected else relation.REPLACE).name
     refuse_arguments(query, mechanism, share, t, neighbors)
     if spec.total == 0:
         why = f"all {spec.opted_out} people opted out" if spec.opted_out else "the table has no people"

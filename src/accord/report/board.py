@@ -5,6 +5,7 @@ Who chose what, what was asked, what it cost, what the answers were worth and wh
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -52,8 +53,8 @@ def board(ledger: Ledger, table: str, about: str = "") -> dict[str, Any]:
         "levels": [_level(account, renewal) for account in accounts],
         "releases": [_release(event) for event in events if event["kind"] == "release"],
         "versions": len(registered),
-        "lowered": sum(event["lowered"] for event in registered),
-        "raised": sum(event["raised"] for event in registered),
+        "lowered": sum(event["lowered"] or 0 for event in registered),
+        "raised": sum(event["raised"] or 0 for event in registered),
         "withdrawn": people["withdraw"] - people["readmit"],
         **({} if renewal is None else {"every": renewal.every, "renewal": str(renewal)}),
     }
@@ -98,9 +99,15 @@ def _release(event: dict[str, Any]) -> dict[str, Any]:
             {**{name: r[name] for name in ("value", "interval", "rmse")}, **_suggested(r)}
             for r in event["receipts"]
         ],
-        "people": sum(line["people"] for line in charged),
+        "people": _sum_of(line["people"] for line in charged),
         "most": max((line["charge"] for line in protected), key=float, default="0"),
     }
+
+
+def _sum_of(people: Iterable[int | None]) -> int | None:
+    """How many in all; None: levels are private, and nobody knows."""
+    numbers = list(people)
+    return None if None in numbers else sum(number for number in numbers if number is not None)
 
 
 def _suggested(receipt: dict[str, Any]) -> dict[str, str]:
@@ -113,10 +120,10 @@ def _suggested(receipt: dict[str, Any]) -> dict[str, str]:
 
 def board_view(document: dict[str, Any]) -> RenderableType:
     """The sheet, as tables of text."""
-    people = sum(level["people"] for level in document["levels"])
+    people = _sum_of(level["people"] for level in document["levels"])
     about = f"{document['about']}: " if document["about"] else ""
     return Group(
-        Text(f"{about}{people:,} people, as of {_minute(document['time'])} UTC"),
+        Text(f"{about}{_number_text(people)}, as of {_minute(document['time'])} UTC"),
         Text(),
         _chosen(document),
         Text(),
@@ -133,6 +140,10 @@ def board_view(document: dict[str, Any]) -> RenderableType:
     )
 
 
+def _number_text(people: int | None) -> str:
+    return "it is private who is there, and who chose what" if people is None else f"{people:,} people"
+
+
 def _chosen(document: dict[str, Any]) -> RenderableType:
     is_renewed = "renewal" in document
     span = ""
@@ -143,7 +154,8 @@ def _chosen(document: dict[str, Any]) -> RenderableType:
     table = text_table("choice", ">people", "what was promised", *decade, title=title)
     for level in document["levels"]:
         later = [level.get("within_ten_years", "")] if is_renewed else []
-        add_row(table, _name(level), f"{level['people']:,}", level["meaning"], *later)
+        people = "private" if level["people"] is None else f"{level['people']:,}"
+        add_row(table, _name(level), people, level["meaning"], *later)
     return table
 
 
@@ -165,7 +177,7 @@ def _asked(document: dict[str, Any]) -> RenderableType:
 
 
 def _cost(each: dict[str, Any]) -> str:
-    if not each["people"]:
+    if each["people"] == 0:
         return "nothing"
     return "public people only" if each["most"] == "0" else each["most"]
 
@@ -214,12 +226,16 @@ def _minute(time: str) -> str:
 def board_html(document: dict[str, Any]) -> str:
     """The sheet as HTML, with two pictures."""
     levels = document["levels"]
-    people = [Mark(_name(level), level["people"], f"{level['people']:,}") for level in levels]
+    people = [
+        Mark(_name(level), level["people"], f"{level['people']:,}")
+        for level in levels
+        if level["people"] is not None
+    ]
     spent = [
         Mark(_name(level), level["part_spent"], f"{level['part_spent']:.0%}")
         for level in levels
         if level["part_spent"] is not None
     ]
-    pictures = svg.bars("How many people chose what", people)
+    pictures = svg.bars("How many people chose what", people) if people else ""
     pictures += svg.bars("How much of what they allowed is spent, by those who spent most", spent, full=1.0)
     return article(board_view(document), pictures)

@@ -110,7 +110,10 @@ def draw_accounts(accounts: list[Account], path: str | Path) -> Path:
     axes.barh(places, most, color=LEVEL, height=_BAR, label="spent by some of them")
     axes.barh(places, least, color=CHOSEN, height=_BAR, label="spent by everyone")
     names = [lines(f"{a.table}, {a.tier or f'ε = {a.level:g}'}", 30) for a in bars]
-    labels = [f"{name}\n{a.people:,} people" for name, a in zip(names, bars, strict=True)]
+    labels = [
+        name if a.people is None else f"{name}\n{a.people:,} people"
+        for name, a in zip(names, bars, strict=True)
+    ]
     axes.set_yticks(places, labels, fontsize=9)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")

@@ -36,7 +36,7 @@ def init_view(label: str, entries: int) -> RenderableType:
 
 def remaining_view(remaining: Spec, affordable: int | None, renewal: Renewal | None = None) -> RenderableType:
     """What is left to everyone, and how many times a plan could still be released; until when."""
-    table = text_table(">left", ">people")
+    table = text_table(">left", ">expected" if remaining.is_expected else ">people")
     levels = zip(remaining.micro.tolist(), remaining.counts, strict=True)
     rows = [(level_text(level), people) for level, people in levels]
     if remaining.opted_out:
@@ -70,7 +70,7 @@ def accounts_view(accounts: list[Account], renewal: Renewal | None = None) -> Re
         "table", "tier", ">level", ">people", ">spent", ">left", "spent of the level", title="Budgets"
     )
     for a in accounts[:_MOST_LINES]:
-        level, people = amount_text(a.level), f"{a.people:,}"
+        level, people = amount_text(a.level), "private" if a.people is None else f"{a.people:,}"
         add_row(table, a.table, a.tier or "", level, people, _range(a.spent), _range(a.left), _bar(a))
     if len(accounts) > _MOST_LINES:
         add_row(table, f"… {len(accounts) - _MOST_LINES:,} more levels", "", "", "", "", "", "")
@@ -127,6 +127,8 @@ def events_view(events: list[dict[str, Any]], releases: list[dict[str, Any]]) ->
 def _event_text(event: dict[str, Any]) -> str:
     """What an event changed, in numbers."""
     match event["kind"]:
+        case "register" if event.get("menu"):
+            return f"version {event['version']}: {len(event['menu'])} private levels"
         case "register":
             counts = (
                 f"{event[name]:,} {name}" for name in ("joined", "left", "lowered", "raised") if event[name]

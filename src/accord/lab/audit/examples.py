@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import accord
+from accord import relation
 from accord.errors import LedgerError, QueryError
 from accord.lab.audit.case_plans import declared_for
 from accord.lab.audit.case_tables import opening, said_of
@@ -227,6 +228,8 @@ def opened(example: Example, source: Any = None) -> accord.Table:
 
 def prepared(example: Example, table: accord.Table, ledger: accord.Ledger) -> Spec:
     """What may be spent, once a ledger knows the table: everyone's level, or what remains of it."""
+    if example.ledger == "remaining by person" and not relation.named(table.neighbors).levels_are_public:
+        table.identity.people(())  # which says why nobody is told apart
     ledger.register(table, "people")
     if example.ledger == "whole":
         return table.spec()

@@ -300,4 +300,13 @@ def _under_add_remove(dice: Dice) -> World:
         steps.append(_planned(dice, "people", asked))
         steps.append(_released(dice, "people", asked, False))
     steps.append(Step(_SAMPLED, "people"))
+    if name == WITH_PRIVATE_LEVELS:
+        steps += [
+            Step(f"ledger = accord.Ledger('books.db', key={KEY!r})"),
+            Step("show(ledger.register(people, 'people'))", "people"),
+            _released(dice, "people", question(dice, user, public=False), True),
+            _released_of_remaining(dice, "people", question(dice, user, public=False)),
+            Step("show(ledger.remaining(people)); show(ledger.accounts())", "people"),
+            Step("show(ledger.history()); show(ledger.verify()); show(ledger.export())"),
+        ]
     return World(name, {"people": source}, tuple(steps), person, {"people": ()})
