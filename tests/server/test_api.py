@@ -257,7 +257,7 @@ def test_an_analyst_has_so_many_requests_at_once(fresh):
     for k in range(3):
         assert callers["ada"].ask(MEAN, 0.9, key=f"large {k}")[0] == 202
     status, refused = callers["ada"].ask(MEAN, 0.9, key="one more")
-    assert status == 409 and "3 of your requests are waiting" in refused["error"]["message"]
+    assert status == 429 and "3 of your requests are waiting" in refused["error"]["message"]
 
 
 # ---- getting in ------------------------------------------------------------------------------------------

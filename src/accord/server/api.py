@@ -17,13 +17,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 import accord
 from accord.budget import level_text
-from accord.errors import AccordError, QueryError
+from accord.errors import QueryError
 from accord.ledger import requests
 from accord.ledger.tokens import Token
 from accord.release.receipt import SCHEMA, accounts_document, to_json
 from accord.server.asking import ASKED, Written
 from accord.server.guard import Throttle
 from accord.server.office import Office
+from accord.server.refusals import SignInError, ThrottledError
 from accord.toml_files import TEXT, TRUTH, Field, Form, Section, json_schema
 
 LONGEST_WAIT = 30.0
@@ -53,14 +54,6 @@ PEOPLE = (
 WHY = (_PURPOSE,)
 
 
-class SignInError(AccordError):
-    """Nobody is signed in."""
-
-
-class ThrottledError(AccordError):
-    """Signing in has failed too often."""
-
-
 def api(office: Office, throttle: Throttle) -> APIRouter:
     """The routes of an office."""
     routes = APIRouter(prefix="/api")
@@ -69,11 +62,11 @@ def api(office: Office, throttle: Throttle) -> APIRouter:
     async def signed_in(request: Request, given: HTTPAuthorizationCredentials | None = bearer) -> Token:
         address = request.client.host if request.client else ""
         if throttle.is_closed(address):
-            raise ThrottledError("signing in has failed too often from here. Wait a minute.")
+            raise ThrottledError
         token = None if given is None else await run_in_threadpool(office.signed_in, given.credentials)
         if token is None:
             throttle.failed(address)
-            raise SignInError("sign in with a valid token: Authorization: Bearer accord_….")
+            raise SignInError
         return token
 
     whoever = Depends(signed_in)

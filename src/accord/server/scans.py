@@ -14,17 +14,12 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from time import monotonic
 
-from accord.errors import BudgetError
 from accord.ledger.requests import Request
 
 LANES = 2
 _SHORTEST, _EACH = 0.05, 4e-7
 """Seconds of a slot, and for each person."""
 _LOG = logging.getLogger("accord")
-
-
-class QueueFullError(BudgetError):
-    """Too many requests wait."""
 
 
 def slot(people: int) -> float:
@@ -50,16 +45,13 @@ def end_of(length: float, elapsed: float) -> float:
 class Scans:
     """A queue, and the lanes that carry out what is in it."""
 
-    def __init__(
-        self, carry_out: Callable[[Request, int], None], people: Callable[[str], int], most: int
-    ) -> None:
+    def __init__(self, carry_out: Callable[[Request, int], None], people: Callable[[str], int]) -> None:
         """
         Args:
             carry_out: a request, in a lane; it raises nothing.
             people: how many a table has.
-            most: so many requests may wait.
         """
-        self._carry_out, self._people, self.most = carry_out, people, most
+        self._carry_out, self._people = carry_out, people
         self._changed = Condition()
         self._queue: deque[Request] = deque()
         self._running: set[str] = set()
@@ -79,13 +71,6 @@ class Scans:
         for lane in self._lanes:
             if lane.ident is not None:
                 lane.join()
-
-    def refuse_full(self) -> None:
-        """Refuse what the queue has no room for."""
-        if len(self._queue) >= self.most:
-            raise QueueFullError(
-                f"{self.most} requests are waiting, which is as many as may be. Try again soon."
-            )
 
     def add(self, request: Request) -> None:
         """Queue a request, once."""
