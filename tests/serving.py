@@ -90,8 +90,9 @@ def serving(office, hosts=()):
     import uvicorn
 
     from accord.server.app import application
+    from accord.server.listening import configuration
 
-    config = uvicorn.Config(application(office, hosts), port=0, log_config=None, server_header=False)
+    config = configuration(application(office, hosts), log_config=None)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -38,11 +38,17 @@ OPEN = (WAITING, QUEUED, CHARGED)
 """In these states something may still become of a request."""
 
 
+MOST_A_DAY = 1_000
+"""So many requests one analyst may make on a day: each is kept."""
 CONFLICT = "this key was used for another request. A key stands for one request: choose a new one."
 
 
 class KeyConflictError(LedgerError):
     """A key was used before, for another request."""
+
+
+class QueueFullError(BudgetError):
+    """Too many requests wait."""
 
 
 @dataclass(frozen=True)
@@ -102,15 +108,17 @@ def new_request(
     return Request(secrets.token_hex(16), actor, key, digest, table, share, time, state, body, 0, "", "")
 
 
-def submit(books: Books, request: Request, most: int) -> Request:
+def submit(books: Books, request: Request, most: int, most_queued: int = 10_000) -> Request:
     """Take a request, or give the one that it repeats.
 
     Args:
         most: so many requests that are waiting or queued one analyst may have.
+        most_queued: so many may be queued in all.
 
     Raises:
         KeyConflictError: the key was used for another one.
-        BudgetError: the analyst has too many requests that nothing has become of.
+        QueueFullError: the analyst, or all of them, have too many requests that nothing has become of; or
+            the analyst has made too many today.
     """
     with books.writing() as db:
         earlier = _chosen(db, "WHERE actor = ? AND key = ?", request.actor, request.key)
@@ -120,9 +128,19 @@ def submit(books: Books, request: Request, most: int) -> Request:
             return earlier[0]
         pending = _chosen(db, "WHERE actor = ? AND state IN (?, ?)", request.actor, WAITING, QUEUED)
         if len(pending) >= most:
-            raise BudgetError(
+            raise QueueFullError(
                 f"{len(pending)} of your requests are waiting, which is as many as may be. "
                 "Wait for one, or cancel one."
+            )
+        if _count(db, "WHERE state = ?", QUEUED) >= most_queued:
+            raise QueueFullError(
+                f"{most_queued:,} requests are waiting, which is as many as may be. Try again soon."
+            )
+        today = request.time[:10]
+        if _count(db, "WHERE actor = ? AND time >= ?", request.actor, today) >= MOST_A_DAY:
+            raise QueueFullError(
+                f"you have made {MOST_A_DAY:,} requests today (UTC), which is as many as may be. "
+                "Ask again tomorrow."
             )
         places = ", ".join("?" * len(vars(request)))
         db.run(f"INSERT INTO accord_request ({_COLUMNS}) VALUES ({places})", *vars(request).values())
@@ -253,6 +271,10 @@ _COLUMNS = "id, actor, key, digest, tab, share, time, state, body, entry, charge
 
 def _chosen(db: Session, rest: str, *values: Any) -> list[Request]:
     return [Request(*row) for row in select(db, "accord_request", rest, *values)]
+
+
+def _count(db: Session, rest: str, *values: Any) -> int:
+    return int(db.rows(f"SELECT COUNT(*) FROM accord_request {rest}", *values)[0][0])
 
 
 def _move(db: Session, request: Request, before: str, after: str, answer: str = "") -> None:

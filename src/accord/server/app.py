@@ -1,7 +1,6 @@
 """The application: the routes for programs and for people, behind the guard.
 
-Every refusal has the same form, and says public things alone. A fault that nobody thought of is logged by
-the name of its kind, and answered by one sentence.
+Every refusal has the same form, and says public things alone. A fault that nobody thought of is the guard's.
 """
 
 from __future__ import annotations
@@ -15,25 +14,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 import accord
-from accord.errors import AccordError, BudgetError, LedgerError
-from accord.ledger.requests import KeyConflictError
+from accord.errors import AccordError, LedgerError
 from accord.release.receipt import SCHEMA, to_json
-from accord.server.api import SignInError, ThrottledError, api
+from accord.server.api import api
 from accord.server.asking import public_text
 from accord.server.guard import App, Guard, Throttle
-from accord.server.office import NOT_READABLE, NotThereError, Office
-from accord.server.scans import QueueFullError
+from accord.server.office import Office
+from accord.server.refusals import STATUS, NotThereError, spoken
 
 _LOG = logging.getLogger("accord")
-_STATUS: tuple[tuple[type[AccordError], int], ...] = (
-    (SignInError, 401),
-    (ThrottledError, 429),
-    (NotThereError, 404),
-    (QueueFullError, 429),
-    (KeyConflictError, 409),
-    (BudgetError, 409),
-)
-"""The first that fits; of what cannot be asked 422."""
 
 
 def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool = False) -> App:
@@ -57,19 +46,12 @@ def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool 
 
     @app.exception_handler(AccordError)
     async def refused(_: Request, fault: AccordError) -> Response:
-        status = next((status for kind, status in _STATUS if isinstance(fault, kind)), None)
+        status = next((status for kind, status in STATUS if isinstance(fault, kind)), None)
         if status is None and public_text(fault) is None:
             _LOG.warning("%s: %s", type(fault).__name__, fault)
-            return _error(
-                409 if isinstance(fault, LedgerError) else 503, type(fault).__name__, _spoken(fault)
-            )
+            status = 409 if isinstance(fault, LedgerError) else 503
+            return _error(status, type(fault).__name__, spoken(fault, office.ledger.label))
         return _error(status or 422, type(fault).__name__, str(fault))
-
-    def _spoken(fault: AccordError) -> str:
-        """What is said of a ledger, without where it lies; of a source only that it cannot be read."""
-        if not isinstance(fault, LedgerError):
-            return str(fault) if str(fault) == NOT_READABLE else "this cannot be done now."
-        return str(fault).replace(f" {office.ledger.label}", "")
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_: Request, fault: RequestValidationError) -> Response:
@@ -77,16 +59,15 @@ def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool 
         wrong = f"{names} is missing, or is not what it should be: see /openapi.json."
         return _error(422, "QueryError", wrong)
 
+    @app.exception_handler(Exception)
+    async def unforeseen(_: Request, __: Exception) -> Response:
+        return _error(500, "FailedError", "this failed for a reason that nobody thought of. It is logged.")
+
     @app.exception_handler(HTTPException)
     async def not_found(_: Request, fault: HTTPException) -> Response:
         if fault.status_code == 404:
             return await refused(_, NotThereError())
         return _error(fault.status_code, "QueryError", "this is asked in another way: see /openapi.json.")
-
-    @app.exception_handler(Exception)
-    async def unforeseen(_: Request, fault: Exception) -> Response:
-        _LOG.error("a request failed: %s", type(fault).__name__)
-        return _error(500, "FailedError", "this failed for a reason that nobody thought of. It is logged.")
 
     return Guard(app, (*hosts, *office.settings.hosts), is_encrypted)
 

@@ -2,7 +2,7 @@
 
 Hosts      only those that are named, so that a page elsewhere cannot have a browser ask in somebody's name
            under a name of its own (rebinding).
-Sizes      a body of a megabyte in ten seconds at most.
+Sizes      a head of 32 kB and a body of a megabyte, in ten seconds each at most.
 Sign-in    ten failures in a minute from one address, and it is refused for the rest of that minute.
 Headers    nothing is fetched from elsewhere, framed, sniffed or kept.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from threading import Lock
 from time import monotonic
@@ -22,7 +23,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LARGEST_BODY = 2**20
+_LOG = logging.getLogger("accord")
+LARGEST_BODY, LARGEST_HEAD = 2**20, 2**15
 PATIENCE = 10.0
 """Seconds for a body to arrive."""
 HEADERS = {
@@ -39,7 +41,7 @@ HEADERS = {
 }
 OF_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
 FAILURES, WINDOW = 10, 60.0
-_MOST_ADDRESSES = 10_000
+MOST_ADDRESSES = 10_000
 
 
 class Guard:
@@ -60,13 +62,22 @@ class Guard:
         if scope["type"] != "http":
             return  # nothing here speaks anything else
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 named = {name.lower() for name, _ in message["headers"]}
                 added = [(name, value) for name, value in self._headers if name not in named]
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
+        if _head_size(scope) > LARGEST_HEAD:
+            await _refuse(
+                send_with_headers, 431, f"the head of a request has at most {LARGEST_HEAD:,} bytes."
+            )
+            return
         if not self._is_known(scope):
             await _refuse(send_with_headers, 421, "this service is not reached under that name.")
             return
@@ -88,7 +99,15 @@ class Guard:
             sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self._app(scope, receive_again, send_with_headers)
+        try:
+            await self._app(scope, receive_again, send_with_headers)
+        except Exception as fault:  # whatever it says may quote the data: the server would log it
+            _LOG.error("a request failed: %s", type(fault).__name__)
+        else:
+            return
+        if not started:
+            message = "this failed for a reason that nobody thought of. It is logged."
+            await _refuse(send_with_headers, 500, message, "FailedError")
 
     def _is_known(self, scope: Scope) -> bool:
         hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
@@ -96,6 +115,11 @@ class Guard:
             return False
         name, colon, port = hosts[0].rpartition(":")
         return (name if colon and port.isdigit() else hosts[0]) in self._hosts
+
+
+def _head_size(scope: Scope) -> int:
+    target = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+    return target + sum(len(name) + len(value) for name, value in scope["headers"])
 
 
 async def _whole_body(receive: Receive) -> bytes | None:
@@ -116,8 +140,8 @@ async def _whole_body(receive: Receive) -> bytes | None:
             return body
 
 
-async def _refuse(send: Send, status: int, message: str) -> None:
-    content = json.dumps({"schema": 1, "error": {"type": "QueryError", "message": message}}).encode()
+async def _refuse(send: Send, status: int, message: str, kind: str = "QueryError") -> None:
+    content = json.dumps({"schema": 1, "error": {"type": kind, "message": message}}).encode()
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
@@ -126,8 +150,8 @@ async def _refuse(send: Send, status: int, message: str) -> None:
 class Throttle:
     """How often signing in has failed of late, by address."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._lock = clock, Lock()
         self._failures: dict[str, list[float]] = {}
 
     def is_closed(self, address: str) -> bool:
@@ -138,10 +162,17 @@ class Throttle:
     def failed(self, address: str) -> None:
         """Note that signing in has failed."""
         with self._lock:
-            if len(self._failures) >= _MOST_ADDRESSES:
-                self._failures = {each: times for each in self._failures if (times := self._recent(each))}
-            self._failures[address] = [*self._recent(address), monotonic()][-FAILURES:]
+            times = [*self._recent(address), self._clock()][-FAILURES:]
+            self._failures.pop(address, None)  # so that the first is the one that failed the longest ago
+            while len(self._failures) >= MOST_ADDRESSES:
+                del self._failures[next(iter(self._failures))]
+            self._failures[address] = times
+
+    @property
+    def size(self) -> int:
+        """Of how many addresses something is known."""
+        return len(self._failures)
 
     def _recent(self, address: str) -> list[float]:
-        since = monotonic() - WINDOW
+        since = self._clock() - WINDOW
         return [time for time in self._failures.get(address, ()) if time > since]

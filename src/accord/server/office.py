@@ -1,103 +1,45 @@
-"""Office: the tables, who may ask what of them, and what was asked. All rules of the service are here.
+"""Office: who may ask what, of which table, and what was asked. All rules of the service are here.
 
 Everybody comes with a Token, whose role and grants say what they may do. What is forbidden and what is not
-there look alike: `NotThereError`. What is asked is read in asking.py, planned from public things, and charged
-and answered by `accord.release`, whose transactions also move the request (ledger/requests.py).
+there look alike: `NotThereError`. What is asked is read in asking.py, planned in desks.py, and charged and
+answered in carrying.py.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from accord import catalogs
 from accord.budget import MICRO, level_text
-from accord.errors import AccordError, PlanError, QueryError, SourceError
+from accord.errors import PlanError, SourceError
 from accord.ledger import Ledger, requests, tokens
-from accord.ledger.charging import Reservation
 from accord.ledger.history import Account
 from accord.ledger.person import Person
-from accord.ledger.requests import Quota, Request
+from accord.ledger.requests import Request
 from accord.ledger.signing import Signature
-from accord.ledger.store import Session
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Token, Tokens
 from accord.ledger.withdrawing import Withdrawal
-from accord.people.table import Table
 from accord.planning import Plan
-from accord.release import Release
-from accord.release.receipt import SCHEMA, plain_data, remaining_document
-from accord.release.release import release
-from accord.release.repeated import released_data
-from accord.release.selected import Answers
-from accord.server.asking import Asked, public_text, read_request
-from accord.server.scans import LANES, Scans
+from accord.release.deciding import signed
+from accord.release.receipt import SCHEMA
+from accord.server.asking import read_request
+from accord.server.carrying import Carrier
+from accord.server.desks import Desk
+from accord.server.heads import Heads, head
+from accord.server.refusals import FAILED, NOT_AGREED, NOT_READABLE, NotThereError
+from accord.server.scans import Scans
 
 if TYPE_CHECKING:
     from accord.statistics.select import Selected
 
+__all__ = ["FAILED", "NOT_AGREED", "NOT_READABLE", "NotThereError", "Office"]
 _LOG = logging.getLogger("accord")
-NOT_READABLE = "the table cannot be read as it is described. Its owner finds the reason in the service's log."
-FAILED = "people were charged, and there is no answer. Ask anew if you need one; that is charged again."
-NOT_AGREED = (
-    "the description of the tables has changed, and the officer has not agreed to it. Nothing is released "
-    "until then."
-)
-_PLANS = 256
-"""So many plans are kept."""
-
-
-class NotThereError(AccordError):
-    """What is asked for is not there, or not for whoever asks."""
-
-    def __init__(self) -> None:
-        super().__init__("there is no such thing here, or it is not for you.")
-
-
-class Desk:
-    """A table that is asked about: opened once for plans, and once for each lane."""
-
-    def __init__(self, catalog: catalogs.Catalog, name: str) -> None:
-        self._catalog, self._name = catalog, name
-        self._lock = Lock()
-        self._opened: dict[int, Table] = {}
-        self.people = 0
-        """How many there were when it was last opened, which decides how long its slots are."""
-
-    def table(self, place: int = LANES) -> Table:
-        """The table as a lane has it; without one, for plans.
-
-        Raises:
-            SourceError: it cannot be read as it is described.
-        """
-        with self._lock:
-            if place not in self._opened:
-                opened = self._catalog[self._name]
-                self.people = opened.spec().total  # levels are read here, so that nobody waits for them
-                self._opened[place] = opened
-            return self._opened[place]
-
-    def forget(self) -> None:
-        """Open the table anew when it is next needed: it may have changed."""
-        with self._lock:
-            self._opened.clear()
-
-
-class _Booking:
-    """What the ledger is told of a request while people are charged and the answer is booked."""
-
-    def __init__(self, request: Request, quota: Quota, selected: Selected | None) -> None:
-        self._request, self._quota, self._selected = request, quota, selected
-
-    def charged(self, db: Session, reservations: Sequence[Reservation]) -> None:
-        requests.charge(db, self._request, reservations[0].entry, self._quota)
-
-    def answered(self, db: Session, release: Release) -> None:
-        requests.answered(db, self._request, answer_document(release, self._request, self._selected))
+_ENDED = {requests.CHARGED: requests.FAILED}
+"""What is charged and not carried out any more has failed: noting it did not work."""
 
 
 class Office:
@@ -118,21 +60,32 @@ class Office:
         self.ledger = Ledger(self.catalog.ledger, create=False)
         self.tokens = Tokens(self.ledger.books)
         names = [name for name in self.catalog if self.catalog.ledger_of(name) == self.catalog.ledger]
-        self.desks = {name: Desk(self.catalog, name) for name in names}
+        self.desks = {name: Desk(self.catalog, name, self.ledger) for name in names}
         """Tables with a ledger of their own are not asked about here."""
-        self.scans = Scans(self._carry_out, self._people, self.settings.queue)
-        self._plans: OrderedDict[tuple[str, str], Plan] = OrderedDict()
-        self._plans_lock = Lock()
+        self._carrier = Carrier(
+            self.ledger, self.tokens, self.desks, self._refuse_not_agreed, self.settings.longest
+        )
+        file = self.settings.heads
+        self._heads = (
+            None
+            if file is None
+            else Heads(self.ledger.books, self.catalog.folder / file, self.settings.heads_every)
+        )
+        self.scans = Scans(self._carrier.carry_out, self._people)
 
     def open(self) -> None:
         """Take up what an earlier process has left."""
         for request in requests.interrupted(self.ledger.books):
             self.scans.add(request)
         self.scans.start()
+        if self._heads is not None:
+            self._heads.start()
 
     def close(self) -> None:
         """Carry out nothing more."""
         self.scans.close()
+        if self._heads is not None:
+            self._heads.close()
 
     # ---- who -----------------------------------------------------------------------------------------------
 
@@ -161,52 +114,21 @@ class Office:
 
     def table(self, token: Token, name: str) -> dict[str, Any]:
         """What is declared of a table."""
-        table = self._opened(self._desk(token, name))
-        declared = {} if table.description is None else table.description.columns
-        return {
-            "name": name,
-            "about": self.catalog.about(name),
-            "neighbors": table.neighbors,
-            "several_rows": table.user is not None,
-            "columns": [
-                {
-                    "name": column,
-                    "kind": kind,
-                    **({} if column not in declared else _declared_document(declared[column])),
-                }
-                for column, kind in table.columns.items()
-                if column not in (table.user, table.level_column)
-            ],
-            **({} if token.role != ANALYST else {"quota": self._quota_document(token, name)}),
-        }
+        document = self._desk(token, name).document()
+        return document | ({} if token.role != ANALYST else {"quota": self._quota_document(token, name)})
 
     def spec(self, token: Token, name: str) -> dict[str, Any]:
         """The public levels of a table, and how many people have each."""
-        spec = self._opened(self._desk(token, name)).spec()
-        return {
-            "schema": SCHEMA,
-            "table": name,
-            "fingerprint": spec.fingerprint,
-            "people": None if spec.is_expected else spec.total,
-            "opted_out": None if spec.is_expected else spec.opted_out,
-            "levels": [
-                {"level": level_text(level), "tier": spec.tier(level), "people": count}
-                for level, count in zip(spec.micro.tolist(), spec.counts, strict=True)
-            ],
-            "tiers": {tier: level_text(micro) for tier, micro in (spec.tiers or {}).items()},
-        }
+        return self._desk(token, name).spec()
 
     def remaining(self, token: Token, name: str) -> dict[str, Any]:
         """What everyone in a table has left: how many people have how much."""
-        desk = self._desk(token, name)
-        with _readable(desk):
-            remaining = self.ledger.remaining(desk.table())
-        return {"schema": SCHEMA, "table": name, **remaining_document(remaining, None)}
+        return self._desk(token, name).remaining()
 
     def plan(self, token: Token, name: str, values: Any) -> tuple[Plan, Selected | None]:
         """How a question would be answered, and how well."""
-        asked = read_request(values, is_release=False)
-        return self._planned(self._desk(token, name), name, asked)
+        desk = self._desk(token, name)
+        return desk.plan(read_request(values, is_release=False))
 
     # ---- requests ------------------------------------------------------------------------------------------
 
@@ -219,13 +141,14 @@ class Office:
         if (earlier := requests.repeated(books, token.name, key, digest)) is not None:
             return self.request_document(earlier)
         self._refuse_not_agreed()
-        plan, _ = self._planned(desk, name, asked)  # refuses what cannot be answered, before it is queued
+        signed(self.ledger, token.name, asked.values.get("purpose"))
+        plan, _ = desk.plan(asked)  # refuses what cannot be answered, before it is queued
+        asked.refuse_other(plan)
         needs_approval = share > self.settings.approve_above
         request = requests.new_request(token.name, key, digest, name, share, asked.text, needs_approval)
         with books.reading() as db:
             requests.refuse_above(db, request, token.grants[name].quota)
-        self.scans.refuse_full()
-        taken = requests.submit(books, request, self.settings.queue_each)
+        taken = requests.submit(books, request, self.settings.queue_each, self.settings.queue)
         if taken.state == requests.QUEUED:
             self.scans.add(taken)
         _LOG.info("request %s of %r: %r, %s", taken.id, token.name, plan, taken.state)
@@ -238,13 +161,21 @@ class Office:
     def requests(self, token: Token, state: str | None = None) -> list[dict[str, Any]]:
         """The newest requests: an analyst's own, or everybody's."""
         actor = token.name if token.role == ANALYST else None
-        listed = requests.listed(self.ledger.books, actor=actor, state=state)
-        return [self.request_document(each, with_answer=False) for each in listed]
+        stored = None if state == "running" else state
+        listed = requests.listed(self.ledger.books, actor=actor, state=stored)
+        documents = [self.request_document(each, with_answer=False) for each in listed]
+        # a request that is answered and not yet handed out is not among those that are
+        return [each for each in documents if state is None or each["state"] == state]
 
     def cancel(self, token: Token, number: str) -> dict[str, Any]:
-        """Let nothing become of a request, unless it is charged already."""
+        """Let nothing become of a request, unless it is charged already.
+
+        Then it is carried out to its end: a scan that could be stopped would tell how far it was.
+        """
         self.refuse_others(token, ANALYST)
-        return self.request_document(requests.cancel(self.ledger.books, self._own(token, number)))
+        cancelled = requests.cancel(self.ledger.books, self._own(token, number))
+        self.scans.note_change()
+        return self.request_document(cancelled)
 
     def decide(self, token: Token, number: str, approved: bool, purpose: str) -> dict[str, Any]:
         """Approve a request that waits, or decline it."""
@@ -253,11 +184,16 @@ class Office:
         decided = requests.decide(self.ledger.books, request, approved, Signature(token.name, purpose))
         if approved:
             self.scans.add(decided)
+        self.scans.note_change()
         return self.request_document(decided)
 
     def request_document(self, request: Request, with_answer: bool = True) -> dict[str, Any]:
         """A request as plain data; what has become of it, once anybody may know."""
-        state = "running" if self.scans.is_running(request.id) else request.state
+        is_running = request.id in self.scans.running
+        if request.state == requests.CHARGED and not is_running:  # it ended while it was looked at, or badly
+            request = requests.find(self.ledger.books, request.id) or request
+            request = replace(request, state=_ENDED.get(request.state, request.state))
+        state = "running" if is_running else request.state
         document: dict[str, Any] = {
             "schema": SCHEMA,
             "id": request.id,
@@ -315,7 +251,24 @@ class Office:
             return self.ledger.history(**choice)
         if choice.get("kind") not in (None, "release", "repeat"):
             raise NotThereError
-        return self.ledger.history(**{**choice, "actor": token.name})
+        running = self.scans.running
+        events = self.ledger.history(**{**choice, "actor": token.name})
+        open_ones = [requests.find(self.ledger.books, each) for each in running | self.scans.running]
+        entries = {each.entry for each in open_ones if each is not None}
+        return [
+            {**event, "state": "running", "receipts": []} if event["entry"] in entries else event
+            for event in events
+        ]
+
+    def changes(self) -> int:
+        """So often something has become of a request; whoever waits for one looks at it again then."""
+        return self.scans.changes
+
+    def head(self, token: Token) -> dict[str, Any]:
+        """How many entries the ledger has, and the hash of the newest: to be kept elsewhere."""
+        self.refuse_others(token, OWNER, OFFICER)
+        entries, newest = head(self.ledger.books)
+        return {"schema": SCHEMA, "entries": entries, "hash": newest}
 
     def all_tokens(self, token: Token) -> list[Token]:
         """Who may ask what."""
@@ -327,97 +280,7 @@ class Office:
         self.refuse_others(token, OWNER, OFFICER)
         return tokens.revoke(self.ledger.books, number, Signature(token.name, purpose))
 
-    # ---- carrying out --------------------------------------------------------------------------------------
-
-    def _carry_out(self, request: Request, lane: int) -> None:
-        """Charge people for a request, read, and book the answer; or note why not."""
-        try:
-            self._release(request, lane)
-        except AccordError as fault:
-            message = public_text(fault) or NOT_READABLE
-            _LOG.warning("request %s: %s: %s", request.id, type(fault).__name__, fault)
-            self._note(request, type(fault).__name__ if public_text(fault) else "SourceError", message)
-            if not isinstance(fault, QueryError | PlanError):
-                self.desks[request.table].forget()
-        except Exception as fault:
-            _LOG.error("request %s: %s", request.id, type(fault).__name__)
-            self._note(request, "SourceError", NOT_READABLE)
-            self.desks[request.table].forget()
-
-    def _release(self, request: Request, lane: int) -> None:
-        now = requests.find(self.ledger.books, request.id)
-        if now is None or now.state != requests.QUEUED:
-            return
-        self._refuse_not_agreed()
-        grants = [
-            token.grants[request.table]
-            for token in self.tokens.by_id.values()
-            if token.name == request.actor and token.is_valid and request.table in token.grants
-        ]
-        if not grants:
-            raise QueryError("whoever asked this may not ask about the table any more.")
-        quota = max((grant.quota for grant in grants), key=lambda quota: quota.share)
-        asked = read_request(request.asked, is_release=True)
-        table = self.desks[request.table].table(lane)
-        plan, selected = self._plan_of(table, asked)
-        done = release(
-            table,
-            plan,
-            ledger=self.ledger,
-            fresh=asked.values.get("fresh", False),
-            actor=request.actor,
-            purpose=asked.values.get("purpose"),
-            request=_Booking(request, quota, selected),
-        )
-        if done.repeated is not None:
-            document = answer_document(done, request, selected)
-            requests.finish(self.ledger.books, request, requests.DONE, document)
-
-    def _note(self, request: Request, kind: str, message: str) -> None:
-        """Note that there is no answer: once people are charged, in the same words for every reason."""
-        now = requests.find(self.ledger.books, request.id)
-        if now is not None and now.state == requests.CHARGED:
-            requests.finish(self.ledger.books, request, requests.FAILED)
-        elif now is not None and now.state == requests.QUEUED:
-            error = {"error": {"type": kind, "message": message}}
-            requests.finish(self.ledger.books, request, requests.REFUSED, error)
-
     # ---- within --------------------------------------------------------------------------------------------
-
-    def _opened(self, desk: Desk) -> Table:
-        with _readable(desk):
-            return desk.table()
-
-    def _planned(self, desk: Desk, name: str, asked: Asked) -> tuple[Plan, Selected | None]:
-        """A plan, which is made once for the same question and the same people."""
-        with _readable(desk):
-            table = desk.table()
-            if asked.values.get("remaining"):
-                return self._plan_of(table, asked)
-            key = (table.spec().fingerprint, asked.digest(name))
-            with self._plans_lock:
-                plan = self._plans.get(key)
-            if plan is not None:
-                return plan, asked.of(table)[1] if "sql" in asked.values else None
-            plan, selected = self._plan_of(table, asked)
-        with self._plans_lock:
-            self._plans[key] = plan
-            while len(self._plans) > _PLANS:
-                self._plans.popitem(last=False)
-        return plan, selected
-
-    def _plan_of(self, table: Table, asked: Asked) -> tuple[Plan, Selected | None]:
-        query, selected = asked.of(table)
-        said = asked.values
-        plan = table.plan(
-            query,
-            said.get("mechanism", "auto"),
-            asked.share,
-            t=said.get("t"),
-            report_missing=said.get("report_missing"),
-            remaining=self.ledger if said.get("remaining") else None,
-        )
-        return plan, selected
 
     def _own(self, token: Token, number: str) -> Request:
         """A request of whoever asks; of anybody for who guards."""
@@ -431,7 +294,7 @@ class Office:
             raise PlanError(NOT_AGREED)
 
     def _people(self, name: str) -> int:
-        return self.desks[name].people
+        return self.desks[name].people if name in self.desks else 0
 
     def _quota_document(self, token: Token, name: str) -> dict[str, Any]:
         quota = token.grants[name].quota
@@ -447,48 +310,6 @@ class Office:
         }
 
 
-@contextmanager
-def _readable(desk: Desk) -> Iterator[None]:
-    """What goes wrong in here with a table is told in one sentence, and the table is opened anew."""
-    try:
-        yield
-    except AccordError as fault:
-        if public_text(fault) is not None:
-            raise
-        _LOG.warning("%s: %s", type(fault).__name__, fault)
-    else:
-        return
-    desk.forget()
-    raise SourceError(NOT_READABLE)
-
-
 def whole(share: float) -> int:
     """A share in millionths, rounded up: a quota is not passed by rounding."""
     return -int(-share * MICRO // 1)
-
-
-def answer_document(release: Release, request: Request, selected: Selected | None) -> dict[str, Any]:
-    """The answer to a request: its receipt, and what was released, from which it can be made again."""
-    document: dict[str, Any] = {"receipt": release.receipt(), "released": _released(release)}
-    if selected is not None:
-        answers = Answers(request.asked["sql"]["text"], selected, release)
-        document["receipt"] = answers.receipt()
-        document["rows"] = plain_data(answers.rows)
-    return document
-
-
-def _released(release: Release) -> list[dict[str, Any]]:
-    """Of each question: when, and the exact fractions that its mechanism released."""
-    return [
-        {"time": None if part.time is None else part.time.isoformat(), "groups": groups}
-        for part, groups in zip(release.parts, released_data(release), strict=True)
-    ]
-
-
-def _declared_document(declared: Any) -> dict[str, Any]:
-    """What is declared of a column."""
-    said = {name: getattr(declared, name) for name in vars(declared) if name not in ("kind", "keys")}
-    document = {name: plain_data(value) for name, value in said.items() if value not in (None, "")}
-    if declared.keys is not None:
-        document["keys"] = plain_data(list(declared.keys))
-    return document

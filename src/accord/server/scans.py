@@ -14,17 +14,12 @@ from collections.abc import Callable
 from threading import Condition, Thread
 from time import monotonic
 
-from accord.errors import BudgetError
 from accord.ledger.requests import Request
 
 LANES = 2
 _SHORTEST, _EACH = 0.05, 4e-7
 """Seconds of a slot, and for each person."""
 _LOG = logging.getLogger("accord")
-
-
-class QueueFullError(BudgetError):
-    """Too many requests wait."""
 
 
 def slot(people: int) -> float:
@@ -50,19 +45,18 @@ def end_of(length: float, elapsed: float) -> float:
 class Scans:
     """A queue, and the lanes that carry out what is in it."""
 
-    def __init__(
-        self, carry_out: Callable[[Request, int], None], people: Callable[[str], int], most: int
-    ) -> None:
+    def __init__(self, carry_out: Callable[[Request, int], None], people: Callable[[str], int]) -> None:
         """
         Args:
             carry_out: a request, in a lane; it raises nothing.
             people: how many a table has.
-            most: so many requests may wait.
         """
-        self._carry_out, self._people, self.most = carry_out, people, most
+        self._carry_out, self._people = carry_out, people
         self._changed = Condition()
         self._queue: deque[Request] = deque()
         self._running: set[str] = set()
+        self.changes = 0
+        """So often something has become of a request, as far as anybody may know."""
         self._is_closed = False
         self._lanes = [Thread(target=self._work, args=(k,), daemon=True) for k in range(LANES)]
 
@@ -80,23 +74,24 @@ class Scans:
             if lane.ident is not None:
                 lane.join()
 
-    def refuse_full(self) -> None:
-        """Refuse what the queue has no room for."""
-        if len(self._queue) >= self.most:
-            raise QueueFullError(
-                f"{self.most} requests are waiting, which is as many as may be. Try again soon."
-            )
-
     def add(self, request: Request) -> None:
         """Queue a request, once."""
         with self._changed:
             if request.id not in self._running and all(each.id != request.id for each in self._queue):
                 self._queue.append(request)
+                self.changes += 1
                 self._changed.notify()
 
-    def is_running(self, number: str) -> bool:
-        """Whether a request is carried out, as far as anybody may know."""
-        return number in self._running
+    @property
+    def running(self) -> frozenset[str]:
+        """The requests that are carried out, as far as anybody may know."""
+        with self._changed:
+            return frozenset(self._running)
+
+    def note_change(self) -> None:
+        """Something has become of a request without a scan."""
+        with self._changed:
+            self.changes += 1
 
     def place(self, number: str) -> int | None:
         """How many requests come before one that waits; None: it does not."""
@@ -112,6 +107,7 @@ class Scans:
                     return
                 request = self._queue.popleft()
                 self._running.add(request.id)
+                self.changes += 1
             started = monotonic()
             try:
                 self._carry_out(request, lane)
@@ -123,3 +119,4 @@ class Scans:
             finally:
                 with self._changed:
                     self._running.discard(request.id)
+                    self.changes += 1
