@@ -21,9 +21,11 @@ from accord.mechanisms import ALL
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+START = README + (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+"""What somebody new reads, in its order."""
 
 
-def blocks(language, text=README):
+def blocks(language, text=START):
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
@@ -263,10 +265,14 @@ def test_the_first_number_comes_within_eight_lines():
     assert re.search(r"47,\d{3}", "\n".join(README.splitlines()[:8]))
 
 
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 120
+
+
 def test_make_targets_of_the_readme_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"^make (\S+)", "\n".join(blocks("sh")), re.MULTILINE)
-    assert {"demo", "test", "bench"} <= set(targets)
+    assert {"demo", "test"} <= set(targets)
     for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE)
 

@@ -19,8 +19,9 @@ def test_the_readme_and_every_kind_of_answer_in_strict_mode(tmp_path, monkeypatc
 
     `make lint` checks the same answers with the settings of this one, in a fraction of the time.
     """
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (tmp_path / "readme.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL)))
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/start.md")]
+    examples = re.findall(r"```python\n(.*?)```", "\n".join(pages), re.DOTALL)
+    (tmp_path / "readme.py").write_text("\n".join(examples))
     (tmp_path / "answers.py").write_text(ANSWERS.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MYPYPATH", str(Path(accord.__file__).parents[1]))
