@@ -108,7 +108,8 @@ def test_nothing_is_found_in_combinations_that_are_offered():
 WORDS = ("where=", "by=", "membership='public'", "missing='none'", "missing='middle'", "user='id'", "default=", "tiers=",
          "roster=", "ledger=ledger", "ledger.remaining", "accord.workload", "accord.sample",
          "consent=register(", "'--consent'", "command('release'", "command('plan'", "accord.rows", "accord.regression", "accord.quantile",
-         "accord.histogram", "t='mean'", "0.3700009")
+         "accord.histogram", "t='mean'", "0.3700009",
+         "gap=", "about='everyone'")
 # fmt: on
 
 
@@ -118,7 +119,7 @@ def test_worlds_have_everything_in_them():
     texts = "\n".join(step.text for world in worlds for step in world.program)
     sources = [source for world in worlds for source in world.sources.values()]
     assert {source.form for source in sources} == set(random_tables.ALL_FORMS)
-    for word in (*(f"'{m.name}'" for m in ALL if not m.needs_gap), *WORDS):
+    for word in (*(f"'{m.name}'" for m in ALL), *WORDS):
         assert word in texts, word
     assert any(len(source.people) > 64 for source in sources)
     assert any(len(rows) > 1 for source in sources for rows in source.people.values())

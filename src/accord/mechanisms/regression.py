@@ -104,10 +104,12 @@ def _expected_errors(
     query: Regression = target.query
     m, noise = query.codes, _noise_on_moments(target, calibration, inverse_weight)
     variances, explained = code_variances(query), EXPLAINED / m
-    omega = sum(explained / variance for variance in variances)
+    costs = noise_costs(query)
+    noise_of_slopes = sum(costs[kind] * noise[kind] for kind in KINDS if kind != "y")
+    each = sum(1 / variance for variance in variances)
     slopes = 0.0
     for variance in variances:
-        nu = noise["yx"] + noise["x"] / 3 + omega * ((m - 1) * noise["xx"] + noise["square"]) / m
+        nu = noise_of_slopes / each
         nu += NOISE_LEFT * variance * squares
         slopes += explained * nu / (explained * variance + nu) if nu else 0.0
     sampling = NOISE_LEFT * squares
@@ -172,9 +174,15 @@ def _one_box(target: RegressionTarget) -> MomentBoxes:
 
 
 def offered(target: RegressionTarget) -> list[MomentBoxes]:
-    """The boxes to choose among: one, and halves with the share that is best where noise is small."""
-    one, costs = _one_box(target), noise_costs(target.query)
-    return [one] if target.query.codes == 1 else [one, one.in_halves(costs)]
+    """The boxes to choose among: one, and halves with the share that is best where noise is small.
+
+    Of three columns or more it is halves alone: what one box gains on products is lost where they are shrunk.
+    """
+    one, costs = _one_box(target), noise_costs(target.query, shrunk=True)
+    if target.query.codes == 1:
+        return [one]
+    halves = one.in_halves(costs)
+    return [one, halves] if target.query.codes == 2 else [halves]
 
 
 def _error(task: Task, calibration: RegressionCalibration) -> float:

@@ -23,8 +23,9 @@ Sensitivity  S is the largest Σ_e w_e·|T_e(z) − T_e(z′)| over two points z
 Boxes        Moments may share noises instead: moment_boxes.py.
 Weights      w_e say how the budget is divided: first-order entries and y·x_j decide the slopes, so they get
              less noise. Tuned on half of one data set and another small one; see docs/mechanisms.md.
-Solution     The noisy moments are centred, products shrunk, eigenvalues kept away from 0, and a ridge follows
-             from the public size of the noise alone: post-processing.
+Solution     The noisy moments are centred, products shrunk, eigenvalues kept away from 0 (of boxes: their
+             inverses shrunk by what is known of the noise), and a ridge follows from the public size of the
+             noise alone: post-processing.
 """
 
 from __future__ import annotations
@@ -57,6 +58,12 @@ _NUMBER_VARIANCE, _SIGN_VARIANCE = 0.12, 0.7
 
 _LEAST_EIGENVALUE = 0.02
 """No eigenvalue of the covariances is taken to be smaller, unless the noise is too small to make one."""
+_PRODUCTS_MATTER = 0.5
+"""How much of the noise on products is in the error, where shares of boxes are chosen. Where columns hardly
+vary together they are shrunk, and with them their noise; where they are nearly collinear all of it is."""
+_DOUBTED = 1.5
+"""Of boxes: noise on products counts so many times. Where the target does not vary along columns that are
+nearly collinear, less would be worse than a noise for each was."""
 
 
 @dataclass(frozen=True)
@@ -128,12 +135,15 @@ def noise_variance(query: Regression) -> float:
     return sum(costs[kind] * variances[kind] for kind in KINDS)
 
 
-def noise_costs(query: Regression) -> dict[str, float]:
-    """What noise on each kind of moment adds to the squared error, where it is small, for a variance of 1."""
+def noise_costs(query: Regression, shrunk: bool = False) -> dict[str, float]:
+    """What noise on each kind of moment adds to the squared error, where it is small, for a variance of 1.
+
+    `shrunk`: where products tell less than their noise half of the time, as shares of boxes take it.
+    """
     m, variances = query.codes, code_variances(query)
     omega, each = sum(EXPLAINED / m / v for v in variances), sum(1 / v for v in variances)
-    square = omega * each / m
-    return {"y": 1.0, "x": each / 3, "yx": each, "xx": (m - 1) * square, "square": square}
+    square, products = omega * each / m, _PRODUCTS_MATTER if shrunk else 1.0
+    return {"y": 1.0, "x": each / 3, "yx": each, "xx": products * (m - 1) * square, "square": square}
 
 
 def code_variances(query: Regression) -> list[float]:
@@ -160,7 +170,7 @@ def solve(query: Regression, released: Sequence[Fraction]) -> tuple[float, Float
         return mean, np.zeros(m), note
     groups, entries = query.encoding.of_category, query.encoding.products
     variance = noise_variances(query, noise_size)
-    if len(moments) > len(entries):
+    if in_boxes := len(moments) > len(entries):
         variance = dict(zip(KINDS, moments, strict=False))
         moments = moments_of(query, moments[len(KINDS) :])
     by_kind: dict[str, list[float]] = {}
@@ -184,20 +194,32 @@ def solve(query: Regression, released: Sequence[Fraction]) -> tuple[float, Float
     doubt = 0.0
     if is_free.any():
         noise = variance["xx"] + 2 * x_square * variance["x"]
-        signal = max(0.0, float(np.mean(covariance[is_free] ** 2)) - noise)
-        believed = signal / (signal + noise) if signal + noise else 1.0
+        square = float(np.mean(covariance[is_free] ** 2))
+        believed = max(0.0, 1 - (_DOUBTED if in_boxes else 1.0) * noise / square) if square else 1.0
         covariance[is_free] *= believed
         doubt = noise * believed
     values, vectors = np.linalg.eigh(covariance)
-    if noise_size:
+    of_slopes = (variance["yx"] + y**2 * variance["x"] + x_square * variance["y"]) * m / EXPLAINED
+    if in_boxes:
+        inverse = _inverse(values, _DOUBTED * m * variance["xx"] + of_slopes * _NUMBER_VARIANCE)
+    elif noise_size:
         least = min(_LEAST_EIGENVALUE, 4 * sqrt(m * variance["xx"]))  # twice what noise alone would have
-        values = np.maximum(values, least + 2 * sqrt(doubt))
+        inverse = 1 / (np.maximum(values, least + 2 * sqrt(doubt)) + of_slopes)
     else:  # what is collinear is left out
-        values = np.where(values > 1e-7, values, np.inf)
-    ridge = (variance["yx"] + y**2 * variance["x"] + x_square * variance["y"]) * m / EXPLAINED
-    omega = vectors @ ((vectors.T @ slopes) / (values + ridge))
+        inverse = np.where(values > 1e-7, 1 / np.maximum(values, 1e-7), 0.0)
+    omega = vectors @ ((vectors.T @ slopes) * inverse)
     intercept = y / (1 + 3 * variance["y"]) - float(x @ omega)
     return intercept, omega, ""
+
+
+def _inverse(values: FloatArray, noise: float) -> FloatArray:
+    """λ/(λ² + ν) in the place of 1/λ: what is best, on average, for slopes that are as large as expected.
+
+    Of eigenvalues that are known up to noise, of moments y·x that have noise as well: ν is the variance of
+    both against that of the slopes (m·xx, counted _DOUBTED times, and of_slopes·Var(x)).
+    """
+    positive = np.maximum(values, 0.0)
+    return positive / np.maximum(positive**2 + noise, 1e-300)
 
 
 def _shrink_diagonal(covariance: FloatArray, groups: Sequence[int], noise: float) -> None:

@@ -69,6 +69,13 @@ _RARE_QUESTIONS = (
     "accord.proportion('x < 10', missing='none', by='g', keys=[1, 2])",
     "accord.crosstab('g', 'c', keys={'g': [1, 2], 'c': ['a']}, rest={'c': 'other'}, at_most=2)",
     "accord.top('c', k=2, keys=['c', 'a', 'b'])",
+    "accord.mean('x', (0, 100), step=1, gap=3)",
+    "accord.sum('x', (-20, 100), step=1, where='m > 1', gap=0)",
+    "accord.proportion('x >= 50', gap=1)",
+    "accord.median('x', (0, 100), step=1, by='g', keys=[1, 2], gap=20)",
+    "accord.variance('x', (0, 100), step=1, missing='none', gap=0.05)",
+    "accord.mean('x', (0, 100), missing='none', gap=2, about='everyone')",
+    "accord.crosstab('g', 'c', keys={'g': [1, 2], 'c': ['a', 'b']}, gap=0.2)",
     "accord.mean('x', (0, 100), step=1, by='p', keys=[1, 2], membership='public')",
 )
 _SAMPLED = "show(accord.sample(noisy_count, people, t='max', columns=['x'], rows='numpy'))"
@@ -146,15 +153,29 @@ def question(dice: Dice, user: bool, public: bool = True, single: bool = False) 
     ]
     if user:
         forms.append(f"accord.rows(max=3{part})")
-    return str(dice.one(*forms))
+    return _with_gap(dice, str(dice.one(*forms)))
+
+
+def _with_gap(dice: Dice, asked: str) -> str:
+    """The question, or with how far levels may lie apart; which draws nothing of what follows."""
+    statistic = _statistic(asked)
+    rng = dice.rng.spawn(1)[0]
+    if statistic == "regression" or rng.random() > 0.2:
+        return asked
+    gap = "0.1" if statistic in ("count", "histogram") else "5"
+    everyone = ", about='everyone'" if rng.random() < 0.2 else ""
+    return f"{asked[:-1]}, gap={gap}{everyone})"
+
+
+def _statistic(asked: str) -> str:
+    return asked.split("(")[0].removeprefix("accord.")
 
 
 def _mechanism(dice: Dice, asked: str, share: str = "1") -> str:
     """One that may answer the question, mostly; with the share that it may spend."""
-    statistic = asked.split("(")[0].removeprefix("accord.")
-    statistic = statistic.replace("median", "quantile").replace("rows", "sum")
+    statistic = _statistic(asked).replace("median", "quantile").replace("rows", "sum")
     moving = "where=" in asked or "by=" in asked or "missing=" not in asked
-    among = [m for m in ALL if not m.needs_gap]
+    among = [m for m in ALL if "gap=" in asked or not m.needs_gap]
     able = [m.name for m in among if statistic in m.statistics and (ADD_REMOVE in m.relations or not moving)]
     name: str = dice.one(*(m.name for m in among)) if dice.chance(0.1) else dice.one("auto", *able)
     # both are drawn, whichever is needed
