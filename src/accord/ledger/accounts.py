@@ -64,6 +64,11 @@ class CohortsOfTable:
         """What everyone of them has left."""
         return remaining_of(self.level, self.allowed, self.spent)
 
+    @property
+    def is_menu(self) -> bool:
+        """Whether levels are private: then these are accounts of levels, and of nobody."""
+        return not self.people.any()
+
     def only(self, chosen: NDArray[np.bool_]) -> CohortsOfTable:
         """Some of them."""
         return CohortsOfTable(*(column[chosen] for column in vars(self).values()))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import accord
-from accord.budget import PUBLIC, IntArray, level_text
+from accord.budget import PUBLIC, IntArray
 from accord.errors import TABLE_CHANGED, BudgetError, LedgerError, PlanError, SourceError
 from accord.ledger import menus
 from accord.ledger.accounts import (
@@ -29,23 +29,22 @@ from accord.ledger.accounts import (
     people_digest,
     read_everyone,
 )
+from accord.ledger.booked_lines import booked_lines, expected_document
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry, list_text
-from accord.ledger.cohorts import NONE
 from accord.ledger.recognising import recognised, registered_table
 from accord.ledger.refusing import counting
 from accord.ledger.registering import agree_on_neighbors
 from accord.ledger.renewing import up_to_date
 from accord.ledger.repeating import question_of, remember
 from accord.ledger.requiring import refuse_unsigned
-from accord.ledger.shortage import fitting_share, too_little_text
+from accord.ledger.shortage import too_little_text
 from accord.ledger.signing import UNSIGNED, Signature
 from accord.ledger.store import Session
 from accord.ledger.validation import digests, newest_entry
 from accord.ledger.withdrawing import withdrew_since
 from accord.people.identity import Registrable, Remaining
 from accord.planning import Plan
-from accord.release.receipt import MOST_LEVELS, folded
 from accord.spec import Spec
 
 
@@ -201,7 +200,7 @@ def _charge(
         raise PlanError(f"{fact}: it was tampered with. Plan again.")
     short = (charge > cohorts.remaining) & (cohorts.level != PUBLIC)
     if short.any():
-        raise BudgetError(_too_little_text(cohorts, charge, short, plan.spec))
+        raise BudgetError(too_little_text(cohorts, charge, short))
     remaining = None
     if planned is not cohorts.chosen and plan.spec.is_expected:
         remaining = Remaining(plan.spec, _left_by_menu(cohorts, table.spec())[1], None)
@@ -255,8 +254,12 @@ def _book_charges(
             "queries": queries,
             **signature.booked,
             "charges": list_text("charges", charges),
-            "booked": _booked(cohorts, charge),
-            **({"expected": _expected(planned)} if planned is not None and planned.is_expected else {}),
+            "booked": booked_lines(cohorts, charge),
+            **(
+                {"expected": expected_document(planned)}
+                if planned is not None and planned.is_expected
+                else {}
+            ),
             "digest": digest,
             "accounts": after.digest(digest),
         },
@@ -372,60 +375,3 @@ def _remaining_by_person(
     at = np.minimum(np.searchsorted(cohorts.id[order], cohort_of), cohorts.id.size - 1)
     is_member = cohorts.id[order][at] == cohort_of
     return Remaining(planned, None, (secret, hashes[is_member], remaining[order][at[is_member]]))
-
-
-# ---- what is said about it -------------------------------------------------------------------------------
-
-
-def _too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any, planned: Spec) -> str:
-    """Who has too little, and what would fit; by level."""
-    if not planned.is_expected:
-        return too_little_text(cohorts, charge, short)
-    level, remaining = cohorts.level[short], cohorts.remaining[short]
-    return menus.shortage_text(level, remaining, charge[short], fitting_share(cohorts))
-
-
-def _expected(spec: Spec) -> dict[str, Any]:
-    """For how many people of each level it was planned, where levels are private."""
-    few = zip(spec.micro.tolist(), spec.counts, strict=True) if spec.micro.size <= MOST_LEVELS else ()
-    return {"fingerprint": spec.fingerprint, "people": {level_text(level): count for level, count in few}}
-
-
-def _booked(cohorts: CohortsOfTable, charge: IntArray) -> list[dict[str, Any]]:
-    """What was charged to whom, for reading.
-
-    People of a level who had as much left are one line; many lines are folded, as in receipts. Where levels
-    are private, there are no people, and levels are those of accounts.
-    """
-    if not charge.size:
-        return []
-    is_menu = not cohorts.people.any()
-    levels = cohorts.level if is_menu else cohorts.chosen
-    remaining = cohorts.remaining
-    order = np.lexsort((charge, remaining, levels))
-    chosen, remaining, charge = levels[order], remaining[order], charge[order]
-    is_new = np.any([np.diff(column, prepend=NONE) for column in (chosen, remaining, charge)], axis=0)
-    first = np.flatnonzero(is_new)
-    people = np.add.reduceat(cohorts.people[order], first)
-    chosen, remaining, charge = chosen[first], remaining[first], charge[first]
-    if first.size <= MOST_LEVELS:
-        columns = (column.tolist() for column in (chosen, remaining, people, charge))
-        return [
-            {
-                "level": level_text(level),
-                "left_before": level_text(before),
-                "people": None if is_menu else count,
-                "charge": level_text(cost),
-            }
-            for level, before, count, cost in zip(*columns, strict=True)
-        ]
-    return [
-        {
-            "level": level_text(int(chosen[start])),
-            "to": level_text(int(chosen[end - 1])),
-            "left_before": level_text(int(remaining[start:end].min())),
-            "people": None if is_menu else int(people[start:end].sum()),
-            "charge": level_text(int(charge[start:end].max())),
-        }
-        for start, end in folded(first.size)
-    ]

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from accord import relation
-from accord.budget import PUBLIC, IntArray, level_text
+from accord.budget import PUBLIC, IntArray
 from accord.errors import LedgerError
 from accord.ledger.cohorts import Cohorts, Members, allowed_of, remaining_of, union
 from accord.relation import PRIVATE_LEVELS
@@ -120,25 +120,6 @@ def remaining_spec(levels: IntArray, remaining: IntArray, expected: Spec) -> tup
     by_level = remaining[order][np.searchsorted(levels[order], expected.micro)]
     people = np.append(expected.people, expected.opted_out)
     return Spec(np.append(by_level, 0), people, is_rest=True, is_expected=True), by_level
-
-
-def shortage_text(levels: IntArray, remaining: IntArray, charge: IntArray, share: int | None) -> str:
-    """Which accounts have too little, and what would fit; by level, whoever has it."""
-    order = np.argsort(levels)[:3]
-    columns = (column[order].tolist() for column in (levels, charge, remaining))
-    lines = [
-        f"the account of level {level_text(level)} with {level_text(cost)}, which has {level_text(rest)} left"
-        for level, cost, rest in zip(*columns, strict=True)
-    ]
-    more = f", and {levels.size - 3} more" if levels.size > 3 else ""
-    ask = "No share is sure to fit every level:"
-    if share is not None:
-        ask = f"Ask for share={level_text(share)} or less, or"
-    return (
-        f"this release charges {', '.join(lines)}{more}. {ask} plan from what is left: "
-        "table.plan(query, remaining=ledger) (on the command line --remaining). "
-        "See 'accord ledger show'. Nothing was spent."
-    )
 
 
 def is_charged_by_menu(cohorts: Cohorts, charge: IntArray) -> bool:

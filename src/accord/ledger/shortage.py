@@ -1,4 +1,7 @@
-"""What is said where somebody has less left than a release would charge them: by level, which is public."""
+"""What is said where somebody has less left than a release would charge them: by level.
+
+Levels are public, or these are accounts of levels, whoever has them, or nobody.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +18,22 @@ _LEVELS_IN_ERRORS = 3
 
 def too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> str:
     """Who has too little, and what would fit; by level, which is public."""
-    chosen, remaining, charges, people = (
-        column[short] for column in (cohorts.chosen, cohorts.remaining, charge, cohorts.people)
-    )
-    first = np.flatnonzero(np.diff(chosen, prepend=NONE))  # cohorts are by level
+    named = cohorts.level if cohorts.is_menu else cohorts.chosen
+    columns = (named, cohorts.remaining, charge, cohorts.people)
+    order = np.argsort(named[short], kind="stable")
+    chosen, remaining, charges, people = (column[short][order] for column in columns)
+    first = np.flatnonzero(np.diff(chosen, prepend=NONE))
     last = np.append(first[1:], chosen.size) - 1
     least, count = np.minimum.reduceat(remaining, first), np.add.reduceat(people, first)
     columns = (column[:_LEVELS_IN_ERRORS].tolist() for column in (chosen[first], charges[last], least, count))
     lines = [
-        f"level {level_text(level)} with {level_text(charge)}; {level_text(left)} is left to {n:,} people"
-        for level, charge, left, n in zip(*columns, strict=True)
+        f"level {level_text(level)} with {level_text(cost)}; {level_text(left)} is left to "
+        + ("it" if cohorts.is_menu else f"{n:,} people")
+        for level, cost, left, n in zip(*columns, strict=True)
     ]
     others = first.size - _LEVELS_IN_ERRORS
     more = f", and {others} more levels" if others > 0 else ""
-    share = fitting_share(cohorts)
+    share = _fitting_share(cohorts)
     ask = "No share is sure to fit everyone:"
     if share is not None:
         ask = f"Ask for share={level_text(share)} or less, or"
@@ -51,7 +56,7 @@ def _withdrew_text(cohorts: CohortsOfTable, short: Any) -> str:
     )
 
 
-def fitting_share(cohorts: CohortsOfTable) -> int | None:
+def _fitting_share(cohorts: CohortsOfTable) -> int | None:
     """A share, in millionths, under which nobody could be short, whomever a plan for it charges.
 
     None: there is none.
