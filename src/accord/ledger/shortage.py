@@ -19,9 +19,10 @@ _LEVELS_IN_ERRORS = 3
 def too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> str:
     """Who has too little, and what would fit; by level, which is public."""
     named = cohorts.level if cohorts.is_menu else cohorts.chosen
-    columns = (named, cohorts.remaining, charge, cohorts.people)
     order = np.argsort(named[short], kind="stable")
-    chosen, remaining, charges, people = (column[short][order] for column in columns)
+    chosen, remaining, charges, people = (
+        column[short][order] for column in (named, cohorts.remaining, charge, cohorts.people)
+    )
     first = np.flatnonzero(np.diff(chosen, prepend=NONE))
     last = np.append(first[1:], chosen.size) - 1
     least, count = np.minimum.reduceat(remaining, first), np.add.reduceat(people, first)
