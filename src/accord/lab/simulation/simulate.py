@@ -129,6 +129,7 @@ def simulate(
     t: float | str | None = None,
     share: float = 1.0,
     neighbors: str = "replace",
+    expected: Spec | None = None,
 ) -> Simulation:
     """Release about simulated people, `runs` times.
 
@@ -144,6 +145,8 @@ def simulate(
             0: not at all; 1: the largest values allow most. Of a question about everyone, those who opted out
             are the strictest.
         t, share, neighbors: as for `accord.plan`; under add-remove, everyone of the roster is there.
+        expected: with private levels, for how many people of each level it is planned, whoever is there. Left
+            out, for those who are. It implies `neighbors="private-levels"`.
 
     >>> import accord
     >>> from accord.lab import populations
@@ -166,7 +169,7 @@ def simulate(
     if not isinstance(correlation, int | float | np.number) or not -1 <= correlation <= 1:
         raise QueryError(f"correlation={correlation!r} is not a number from −1 to 1.")
     rng, shuffling, grouping = (np.random.default_rng(x) for x in (seed, [seed, 1], [seed, 2]))
-    plans = _Plans(spec, query, mechanism, t, share, neighbors, rng)
+    plans = _Plans(spec, query, mechanism, t, share, neighbors, rng, expected)
     target = plans.first.target
     among, share_of_all = (population, 1.0) if parts is None else parts.among(population)
     truth = truth_of(target, among, plans.people * share_of_all)
@@ -263,29 +266,54 @@ class _Plans:
         share: float,
         neighbors: str,
         rng: np.random.Generator,
+        expected: Spec | None = None,
     ) -> None:
         first = spec if isinstance(spec, Spec) else Spec.of(spec.draw(rng))
         if first.total != (spec.total if isinstance(spec, Spec) else spec.people):
             raise SpecError(_NOT_EVERYONE)
+        if expected is not None:
+            neighbors = relation.PRIVATE_LEVELS.name
+            if not isinstance(expected, Spec):
+                raise SpecError(f"expected= is a Spec, not {type(expected).__name__}.")
         # unlike `planned`, this also checks the arguments
-        self.first = plan(first, query, mechanism, share, t=t, neighbors=neighbors)
-        self.people = self.first.people
+        self.first = plan(expected or first, query, mechanism, share, t=t, neighbors=neighbors)
+        self._is_private = not self.first.relation.levels_are_public
+        self.there = self._by_level(first)
+        """How many people there are of each level of the plan."""
+        self.people = first.total if self._is_private else self.first.people
         """Whom it is about, the strictest first: also those who opted out, if it is about everyone."""
         self.unread = self.people - first.total
         self._spec, self._query, self._mechanism, self._rng = spec, query, mechanism, rng
         self._t = None if t is None else (t if isinstance(t, str) else int(to_micro(t)))
-        self.used = [self.first] if isinstance(spec, Spec) else []
+        self.used = [self.first] if isinstance(spec, Spec) or self._is_private else []
 
     @property
     def are_one(self) -> bool:
         return isinstance(self._spec, Spec)
 
+    def _by_level(self, there: Spec) -> IntArray:
+        """How many people there are of each level of the first plan."""
+        menu = self.first.spec.micro
+        if not np.isin(there.micro, menu).all():
+            raise SpecError(
+                "somebody has a level that is not expected, and would not be read. Expect at least one person "
+                "of every level."
+            )
+        people = np.zeros(menu.size, dtype=np.int64)
+        people[np.searchsorted(menu, there.micro)] = there.people
+        return people
+
     def next(self) -> Plan:
+        """The plan of the next run; with private levels it is the first, whoever is there."""
         if isinstance(self._spec, Spec):
             return self.first
         spec = Spec.of(self._spec.draw(self._rng))
         if spec.total != self.people - self.unread:
             raise SpecError(_NOT_EVERYONE)
+        if self._is_private:
+            self.there = self._by_level(spec)
+            return self.first
+        self.there = spec.people
         self.used.append(
             planned(spec, self._query, self._mechanism, self.first.neighbors, self._t, self.first.share)
         )
@@ -297,16 +325,18 @@ def _answers(
 ) -> NDArray[Any]:
     """Of each run, from the cells of its people, and from who is in which group: a row of answers then."""
     if members is None and plans.are_one and (law := twin(plans.first)) is not None:
-        return law.answers(plans.first.spec.people, everyone, rng)
+        return law.answers(plans.there, everyone, rng)
     noise, answers = Seeded(rng), []
     for run, row in enumerate(everyone):
         current = plans.next()
         law = twin(current) if members is None else None
         if law is not None:
-            answers.append(law.answers(current.spec.people, row[None, :], rng)[0])
+            answers.append(law.answers(plans.there, row[None, :], rng)[0])
             continue
         groups = [None] if members is None else members[run]
-        summaries = [summarise(current, row, group) for group in groups] if current.reads_data else None
+        summaries = None
+        if current.reads_data:
+            summaries = [summarise(current, row, group, plans.there) for group in groups]
         answers.append(_numbers(answer(current, summaries, noise)[0]))
     return np.array(answers)
 

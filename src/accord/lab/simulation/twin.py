@@ -89,14 +89,20 @@ def box_noise(coordinates: int, drawn: int, runs: int, rng: np.random.Generator)
     return np.asarray(radii * rng.uniform(-1, 1, (drawn, runs)), dtype=np.float64)
 
 
-def summarise(plan: Plan, cells: IntArray, members: NDArray[np.bool_] | None = None) -> Summary:
+def summarise(
+    plan: Plan,
+    cells: IntArray,
+    members: NDArray[np.bool_] | None = None,
+    people: IntArray | None = None,
+) -> Summary:
     """The Summary of people with these cells, in the order of their levels, as a table would give it.
 
-    `members`: whom of them the question is about; None: all.
+    `members`: whom of them the question is about; None: all. `people`: how many there are of each level, if
+    not as many as planned.
     """
     spec, target, encoding = plan.spec, plan.target, plan.query.encoding
     assert isinstance(encoding, Grid | Indicator | OneOf)
-    level = np.repeat(np.arange(spec.micro.size), spec.people)
+    level = np.repeat(np.arange(spec.micro.size), spec.people if people is None else people)
     if members is not None:
         level, cells = level[members], cells[members]
     if plan.method.needs_cells or isinstance(target, Cells) or not isinstance(target, Additive):
