@@ -5,6 +5,7 @@ Exact, over all tables of up to three records of every level: the law of the cho
 
 import json
 import pickle
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import inf, log
 
@@ -14,7 +15,10 @@ import pytest
 import accord
 from accord.budget import MICRO
 from accord.errors import BudgetError, PlanError, QueryError, SpecError
+from accord.lab.audit import programs, runner
+from accord.lab.audit.rare_worlds import WITH_PRIVATE_LEVELS
 from accord.ledger import Ledger
+from accord.release import sizing
 from accord.release.sizing import SIZES, Choice, choice, choose_size
 from accord.spec import Spec
 
@@ -106,6 +110,19 @@ def test_planted_mistakes_are_found_out():
     assert worst(offered, twice, 3)[0] > worst(offered, law_of, 3)[0] * 1.5
     large = choice(Spec.from_groups({3.0: 40, 30.0: 9}), None, 1.0, SIZES)
     assert worst(large, undivided)[0] > large.cost[0] / MICRO > worst(large)[0]
+
+
+def test_the_audit_of_programs_finds_a_rate_that_is_not_paid_for(monkeypatch):
+    """A world in which somebody comes or goes who moves the choice."""
+    world = runner.random_world(1007)
+    assert world.name == WITH_PRIVATE_LEVELS and programs.difference(world) is None
+
+    def planted(*asked):
+        offered = choice(*asked)
+        return replace(offered, rate=50 * offered.rate)
+
+    monkeypatch.setattr(sizing, "choice", planted)
+    assert programs.difference(world) is not None
 
 
 # --- what can be seen -----------------------------------------------------------------------------------------------------------

@@ -5,8 +5,8 @@ Guarantee  A record is a value with its level; with `user=` it is all rows of a 
            probability by more than e^spent(M), M the highest of their levels in these tables and at any
            time: the lowest account that stands for all of them. spent(M) ≤ M. So whoever has one level loses
            no more than that; and of what one table releases, no more than their level in it. Who is public
-           (∞) in one table is not protected in it, and loses elsewhere what they lose there. Where budgets are
-           renewed, what comes back to M is added (renewing.py).
+           (∞) in one table is not protected in it, and loses elsewhere what they lose there. Where budgets
+           are renewed, what comes back to M is added (renewing.py).
 Accounts   There is one for every level of every menu, and no people. A release k about a table charges the
            account of a level e what it charges the level in that table's menu that is most expensive up to e:
                charge_k(e) = max{c_k(ε) : ε on the menu, ε ≤ e},   0 if there is none.
