@@ -29,7 +29,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from accord import relation
 from accord.budget import PUBLIC, IntArray
 from accord.errors import LedgerError
 from accord.ledger.cohorts import Cohorts, Members, allowed_of, remaining_of, union
@@ -42,14 +41,14 @@ NO_PEOPLE = (
 )
 
 
-def are_private(neighbors: str) -> bool:
-    """Whether levels are private under these neighbors."""
-    return not relation.named(neighbors).levels_are_public
+def are_private(neighbors: object) -> bool:
+    """Whether levels are private under these neighbors, if they are any."""
+    return neighbors == PRIVATE_LEVELS.name
 
 
 def refuse_people(meta: Mapping[str, str], label: str, instead: str) -> None:
     """Refuse what is about single people, where a ledger knows nobody."""
-    if meta.get("neighbors") == PRIVATE_LEVELS.name:
+    if are_private(meta.get("neighbors")):
         raise LedgerError(NO_PEOPLE.format(label, instead))
 
 
