@@ -190,9 +190,12 @@ def test_the_examples_of_the_mechanisms_page_run(folder, monkeypatch):
 
 def test_the_examples_of_the_page_of_private_levels_run(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    example, of_ledger = blocks("python", (ROOT / "docs" / "private-levels.md").read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "private-levels.md").read_text(encoding="utf-8")
+    example, of_size, of_ledger = blocks("python", text)
     names = {}
     exec(example, names)
+    exec(of_size, names)
+    assert names["better"].spec() == names["choice"].expected
     exec(of_ledger, names)
     assert [account.people for account in names["ledger"].accounts()] == [None] * 3
     assert repr(names["people"].spec()) in example

@@ -47,9 +47,8 @@ from accord.ledger.cohorts import (
     apply_moves,
     saturating_add,
 )
-from accord.ledger.menus import is_charged_by_menu, with_menu
+from accord.ledger.menus import are_private, is_charged_by_menu, with_menu
 from accord.ledger.renewal import RENEWAL, Renewal
-from accord.relation import PRIVATE_LEVELS
 
 START = "0" * 64
 REQUIRED = "require"
@@ -316,7 +315,7 @@ class Replay:
         spent = saturating_add(before.spent[at], charge)
         refunded = spent < before.spent[at]
         excess = (before.level[at] != PUBLIC) & (spent > before.allowed[at])
-        if self.meta[1] == PRIVATE_LEVELS.name:
+        if are_private(self.meta[1]):
             by_account = np.zeros(before.id.size, dtype=np.int64)
             by_account[at] = charge
             if not is_charged_by_menu(before, by_account):

@@ -313,6 +313,25 @@ def reserve_public(
     ), people
 
 
+def reserve_levels(
+    books: Books, table: Registrable, cost: IntArray, question: str, signature: Signature
+) -> Reservation:
+    """Charge every level of a table with private levels, for what has no plan."""
+    fingerprint, spec = table.identity.fingerprint(books.secret), table.spec()
+    name = partial(_name_of, books, [fingerprint])
+    with counting(books, signature, name), books.writing() as db:
+        before = up_to_date(books, db)
+        refuse_unsigned(before.meta, signature)
+        registered = registered_table(books, db, before, table, fingerprint)
+        cohorts = before.cohorts_of(registered.id)
+        charge = menus.charges(cohorts.level, cost[np.searchsorted(spec.micro, cohorts.chosen)])
+        short = (charge > cohorts.remaining) & (cohorts.level != PUBLIC)
+        if short.any():
+            raise BudgetError(too_little_text(cohorts, charge, short))
+        entry = _book_charges(books, db, before, registered, charge, [question], signature, spec)
+    return Reservation(entry.seq, None, fingerprint, entry.hash, registered.id, registered.version)
+
+
 # ---- what a plan charges each cohort ---------------------------------------------------------------------
 
 

@@ -17,10 +17,10 @@ from accord.ledger.accounts import CohortsOfTable, TableRow, checked_accounts
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry
 from accord.ledger.cohorts import NONE
+from accord.ledger.menus import are_private
 from accord.ledger.refusing import pending
 from accord.ledger.renewing import seen_now
 from accord.ledger.validation import each_entry, whole_numbers
-from accord.relation import PRIVATE_LEVELS
 
 _SIGNED = ("actor", "purpose")
 _REPEATED = {
@@ -85,7 +85,7 @@ def _accounts_of(books: Books, row: TableRow, cohorts: CohortsOfTable, neighbors
         names.setdefault(level, []).append(tier)
     if not cohorts.chosen.size:
         return []
-    is_menu = neighbors == PRIVATE_LEVELS.name
+    is_menu = are_private(neighbors)
     if is_menu:  # accounts of levels on other tables' menus are theirs
         cohorts = cohorts.only(cohorts.chosen == cohorts.level)
     first = np.flatnonzero(np.diff(cohorts.chosen, prepend=NONE))

@@ -16,7 +16,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord import relation
 from accord.errors import LedgerError
 from accord.ledger import (
     backups,
@@ -114,7 +113,7 @@ class Ledger:
                 raise somebody's level, or has another policy, and that was not agreed to. Nothing is written.
         """
         agreement = Agreement(raise_levels, agree, Signature(actor, purpose))
-        if are_private(getattr(people, "neighbors", relation.REPLACE.name)):
+        if are_private(getattr(people, "neighbors", None)):
             return register_menu(self.books, people, name, agreement)
         return registering.register(self.books, people, name, agreement)
 

@@ -1,10 +1,12 @@
 """Menus: accounts by level, where levels are private and a ledger must not know who has which.
 
 Guarantee  A record is a value with its level; with `user=` it is all rows of a person, at the strictest of
-           their levels. Whoever comes or goes with what they have in all tables of a ledger changes no
+           their levels. Whoever comes or goes with a record in each of some tables of a ledger changes no
            probability by more than e^spent(M), M the highest of their levels in these tables and at any
            time: the lowest account that stands for all of them. spent(M) ≤ M. So whoever has one level loses
-           no more than that; and of what one table releases, no more than their level in it.
+           no more than that; and of what one table releases, no more than their level in it. Who is public
+           (∞) in one table is not protected in it, and loses elsewhere what they lose there. Where budgets
+           are renewed, what comes back to M is added (renewing.py).
 Accounts   There is one for every level of every menu, and no people. A release k about a table charges the
            account of a level e what it charges the level in that table's menu that is most expensive up to e:
                charge_k(e) = max{c_k(ε) : ε on the menu, ε ≤ e},   0 if there is none.
@@ -27,7 +29,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from accord import relation
 from accord.budget import PUBLIC, IntArray
 from accord.errors import LedgerError
 from accord.ledger.cohorts import Cohorts, Members, allowed_of, remaining_of, union
@@ -40,14 +41,14 @@ NO_PEOPLE = (
 )
 
 
-def are_private(neighbors: str) -> bool:
-    """Whether levels are private under these neighbors."""
-    return not relation.named(neighbors).levels_are_public
+def are_private(neighbors: object) -> bool:
+    """Whether levels are private under these neighbors, if they are any."""
+    return neighbors == PRIVATE_LEVELS.name
 
 
 def refuse_people(meta: Mapping[str, str], label: str, instead: str) -> None:
     """Refuse what is about single people, where a ledger knows nobody."""
-    if meta.get("neighbors") == PRIVATE_LEVELS.name:
+    if are_private(meta.get("neighbors")):
         raise LedgerError(NO_PEOPLE.format(label, instead))
 
 

@@ -15,7 +15,6 @@ from accord.ledger.menus import are_private
 from accord.ledger.renewing import seen_now
 from accord.ledger.store import Session
 from accord.people.identity import Registrable
-from accord.relation import PRIVATE_LEVELS
 
 
 def recognised(books: Books, table: Registrable) -> tuple[TableRow, CohortsOfTable]:
@@ -53,7 +52,7 @@ def _unregistered_text(books: Books, db: Session, accounts: Accounts, table: Reg
     )
     if not names:
         return never
-    if are_private(table.neighbors) or accounts.meta.get("neighbors") == PRIVATE_LEVELS.name:
+    if are_private(table.neighbors) or are_private(accounts.meta.get("neighbors")):
         return f"{never} {did_you_mean('', names)}"
     hashes, levels = table.identity.people(books.secret)
     order = np.argsort(hashes)

@@ -39,13 +39,13 @@ from accord.ledger.accounts import (
 from accord.ledger.books import Books
 from accord.ledger.cohorts import NONE
 from accord.ledger.key import FORMER, FormerKeys, Key
+from accord.ledger.menus import are_private
 from accord.ledger.registering import fingerprint_of
 from accord.ledger.signing import Signature
 from accord.ledger.sqlite import SQLite
 from accord.ledger.store import Session
 from accord.ledger.verifying import examine
 from accord.people.identity import keyed_hash
-from accord.relation import PRIVATE_LEVELS
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _checked(books: Books, db: Session) -> tuple[tuple[IntArray, IntArray], Acco
 
 def _fingerprints(accounts: Accounts, everyone: tuple[IntArray, IntArray]) -> list[str]:
     """Of every table, from who is in it; where levels are private, it is of how they are described."""
-    if accounts.meta.get("neighbors") == PRIVATE_LEVELS.name:
+    if are_private(accounts.meta.get("neighbors")):
         return [row.fingerprint for row in accounts.tables]
     hashes, at = everyone[0], accounts.cohorts.positions(everyone[1])
     fingerprints = []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
+
+import numpy as np
 
 from accord import planning, relation
 from accord.budget import level_text
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from accord.people.public import PublicLook
     from accord.release.gaps import GapLook
     from accord.release.selected import Answers
+    from accord.release.sizing import SizeChoice
     from accord.statistics.select import Selected
 
 
@@ -387,6 +390,48 @@ class Table:
 
         signature = {"actor": actor, "purpose": purpose}
         return check_gap(self, column, bounds, share, missing, per_person, confidence, ledger, signature)
+
+    def expect(
+        self,
+        query: Query[Any] | None = None,
+        share: float = 0.05,
+        *,
+        sizes: Sequence[float] | None = None,
+        ledger: Ledger | None = None,
+        actor: str | None = None,
+        purpose: str | None = None,
+    ) -> SizeChoice:
+        """Choose privately for how many people to plan, where levels are private and that is not known.
+
+        Go on with `.people` of what comes back: these people, opened with what was chosen in `expected=`.
+
+        Args:
+            query: a mean, for which the size is to be good; of the largest standard deviation if left out.
+            share: the part of everyone's level that the choice may cost. It is gone for what follows.
+            sizes: multiples of how many are expected; by factors of 1.8, from a thousandth to a thousand
+                times. They are public.
+            ledger, actor, purpose: as of `release`.
+
+        Raises:
+            PlanError: no size would change what anybody is charged. Nothing is spent.
+            BudgetError: a level has too little left in the ledger. Nothing is spent.
+        """
+        from accord.release.release import expect
+
+        return expect(self, query, share, sizes, ledger, actor, purpose)
+
+    def expecting(self, expected: Spec) -> Table:
+        """These people, with private levels, planned for other numbers of the same levels."""
+        other = copy(self)
+        levels, tiers = np.append(expected.micro, 0), self.spec().tiers
+        roster = Spec(levels, np.append(expected.people, self.spec().opted_out), tiers, is_expected=True)
+        reader = TableReader(self.reader.engine, self.reader.levels, self.user, roster)
+        reader.spending = self.reader.spending
+        other._read_by(reader)
+        opened = self._opened_with
+        if opened is not None:
+            other._opened_with = Opened(opened.source, {**opened.options, "expected": roster})
+        return other
 
     def own_ledger(self) -> Ledger | None:
         """The ledger of its description; None: it has none."""

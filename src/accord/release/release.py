@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from accord.people.reader import Reader, TableReader
     from accord.people.table import Table
     from accord.release.deciding import Groups
+    from accord.release.sizing import SizeChoice
 
 
 class Request(Protocol):
@@ -122,6 +123,22 @@ def _given_out(plan: Plan, answers: Mapping[Any, Release], unbooked: Unbooked | 
         by_part = {key: answers.get(key) for key in plan.plans}
         return Release(plan, by_part=by_part, repeated=given, unbooked=unbooked)
     return answers[None] if unbooked is None else replace(answers[None], unbooked=unbooked)
+
+
+def expect(
+    table: Table,
+    query: Query | None,
+    share: float,
+    sizes: Sequence[float] | None,
+    ledger: Ledger | None,
+    actor: str | None,
+    purpose: str | None,
+) -> SizeChoice:
+    """Choose privately for how many people to plan: see `Table.expect`."""
+    from accord.release.sizing import SIZES, choose_size
+
+    listed = SIZES if sizes is None else sizes
+    return choose_size(table, query, share, listed, ledger, actor, purpose, SECURE)
 
 
 # ---- without a ledger: remember ------------------------------------------------------------------------

@@ -38,6 +38,7 @@ from accord.planning import Plan
 KEY = "a key for programs that are tried"
 _RELEASING = import_module("accord.release.release")
 _LOOKING = import_module("accord.release.looking")
+_SIZING = import_module("accord.release.sizing")
 
 
 @dataclass(frozen=True)
@@ -296,6 +297,7 @@ def _stand_ins(noise: ProgramNoise) -> Iterator[None]:
             "run_algorithm": for_plan(release["run_algorithm"]),
         },
         _LOOKING: {"datetime": _Clock},
+        _SIZING: {"datetime": _Clock},
         chain: {"datetime": _Clock},
         # where a source lies is public, and elsewhere in each run
         table: {"uuid4": lambda: UUID(int=next(numbers)), "without_password": _file_names},

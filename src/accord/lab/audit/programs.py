@@ -35,6 +35,7 @@ from accord.lab.audit.replay import amplified
 from accord.lab.audit.table_forms import Source
 from accord.ledger import Registration
 from accord.planning import Plan
+from accord.release.sizing import SizeChoice
 from accord.statistics import Part
 from accord.statistics.keys import split_rest
 
@@ -225,6 +226,8 @@ def _receipts(result: Any, step: Step, world: World) -> list[Mapping[str, Any]]:
             return []
         document = json.loads(result["stdout"])
         return [document] if "charges" in document else []
+    if isinstance(result, SizeChoice):
+        return [result.receipt()]
     if not isinstance(result, accord.Release):
         return []
     if not result.plan.is_grouped:

@@ -324,7 +324,9 @@ def _under_add_remove(dice: Dice) -> World:
     if name == WITH_PRIVATE_LEVELS:
         steps += [
             Step(f"ledger = accord.Ledger('books.db', key={KEY!r})"),
+            Step("show(people.expect(share=0.25))", "people", "0.25"),
             Step("show(ledger.register(people, 'people'))", "people"),
+            Step("show(people.expect(share=0.1, sizes=(0.05, 1, 30), ledger=ledger))", "people", "0.1", True),
             _released(dice, "people", question(dice, user, public=False), True),
             _released_of_remaining(dice, "people", question(dice, user, public=False)),
             Step("show(ledger.remaining(people)); show(ledger.accounts())", "people"),

@@ -297,8 +297,8 @@ class _Plans:
         menu = self.first.spec.micro
         if not np.isin(there.micro, menu).all():
             raise SpecError(
-                "somebody has a level that is not expected, and would not be read. Expect at least one "
-                "person of every level."
+                "somebody has a level that is not expected, and would not be read. "
+                "Expect one person at least of every level."
             )
         people = np.zeros(menu.size, dtype=np.int64)
         people[np.searchsorted(menu, there.micro)] = there.people
