@@ -85,14 +85,14 @@ def make_office(folder: Path, description: str = DESCRIPTION, quota: float = 1) 
 
 
 @contextmanager
-def serving(office, hosts=()):
+def serving(office, hosts=(), cert=None, key=None):
     """The address of a real server on loopback."""
     import uvicorn
 
     from accord.server.app import application
     from accord.server.listening import configuration
 
-    config = configuration(application(office, hosts), log_config=None)
+    config = configuration(application(office, hosts, cert is not None), cert=cert, key=key, log_config=None)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -101,7 +101,7 @@ def serving(office, hosts=()):
         thread.join(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"{'http' if cert is None else 'https'}://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join()
