@@ -109,7 +109,9 @@ def main():
             "--why",
             "a measurement",
         ]
-        server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         url = server.stdout.readline().split()[-1]
         try:
             call(url, texts[0], "GET", "/api/tables/people/spec")  # opens the table

@@ -4,6 +4,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import accord
 from accord.budget import MICRO
-from accord.ledger import tokens
+from accord.ledger import requests, tokens
 from accord.ledger.signing import Signature
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Grant
 from accord.server.office import Office
@@ -158,3 +159,29 @@ class Caller:
 
 MEAN = {"question": {"statistic": "mean", "column": "stay"}}
 COUNT = {"question": {"statistic": "count", "where": "stay >= 20"}}
+
+
+def asked(ledger):
+    """All requests, also those of long ago."""
+    return requests.listed(ledger.books, most=100_000)
+
+
+def check_books(ledger):
+    """Every charge is of one request, every answer of one charge, and the chain agrees with the accounts."""
+    verdict = ledger.verify()
+    assert verdict.problems == ()
+    entries = {entry.seq: entry for entry in ledger.entries()}
+    reserved = [seq for seq, entry in entries.items() if entry.kind == "reserve"]
+    released = [entry.outline["reserve"] for entry in entries.values() if entry.kind == "release"]
+    charged = [request for request in asked(ledger) if request.entry]
+    assert sorted(request.entry for request in charged) == sorted(reserved)
+    assert {entries[request.entry].outline["actor"] for request in charged} <= {
+        request.actor for request in charged
+    }
+    for request in charged:
+        assert entries[request.entry].outline["actor"] == request.actor
+    done = [request for request in charged if request.state == requests.DONE]
+    assert sorted(request.entry for request in done) == sorted(released)
+    keys = Counter((request.actor, request.key) for request in asked(ledger))
+    assert set(keys.values()) <= {1}
+    return charged
