@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord import catalogs
 from accord.budget import MICRO, level_text
-from accord.errors import LedgerError, PlanError, SourceError
+from accord.errors import LedgerError, PlanError, QueryError, SourceError
 from accord.ledger import Ledger, requests, tokens
 from accord.ledger.history import Account
 from accord.ledger.person import Person
@@ -207,6 +207,8 @@ class Office:
         """Approve a request that waits, or decline it."""
         self.refuse_others(token, OFFICER)
         request = self._own(token, number)
+        if request.actor == token.name:
+            raise QueryError("nobody decides about a request of their own. Another officer does.")
         decided = requests.decide(self.ledger.books, request, approved, Signature(token.name, purpose))
         if approved:
             self.scans.add(decided)
