@@ -11,7 +11,7 @@ from collections import Counter
 from threading import Event, Thread
 
 import pytest
-from serving import DESCRIPTION, SIGNED, Caller, make_office, serving
+from serving import DESCRIPTION, SIGNED, Caller, asked, check_books, make_office, serving
 
 import accord
 from accord.ledger import requests, tokens
@@ -24,32 +24,6 @@ def add_analysts(ledger, count):
     """Their tokens."""
     grants = {"people": Grant(10**9, "month")}
     return [tokens.add(ledger.books, f"analyst {k}", ANALYST, grants, 30, SIGNED)[1] for k in range(count)]
-
-
-def asked(ledger):
-    """All requests, also those of long ago."""
-    return requests.listed(ledger.books, most=100_000)
-
-
-def check_books(ledger):
-    """Every charge is of one request, every answer of one charge, and the chain agrees with the accounts."""
-    verdict = ledger.verify()
-    assert verdict.problems == ()
-    entries = {entry.seq: entry for entry in ledger.entries()}
-    reserved = [seq for seq, entry in entries.items() if entry.kind == "reserve"]
-    released = [entry.outline["reserve"] for entry in entries.values() if entry.kind == "release"]
-    charged = [request for request in asked(ledger) if request.entry]
-    assert sorted(request.entry for request in charged) == sorted(reserved)
-    assert {entries[request.entry].outline["actor"] for request in charged} <= {
-        request.actor for request in charged
-    }
-    for request in charged:
-        assert entries[request.entry].outline["actor"] == request.actor
-    done = [request for request in charged if request.state == requests.DONE]
-    assert sorted(request.entry for request in done) == sorted(released)
-    keys = Counter((request.actor, request.key) for request in asked(ledger))
-    assert set(keys.values()) <= {1}
-    return charged
 
 
 def question(k):
@@ -175,6 +149,10 @@ def test_a_restart_keeps_everything(tmp_path):
     made = make_office(tmp_path)
     server = Server(tmp_path)
     ada, olive = Caller(server.url, made.tokens["ada"]), Caller(server.url, made.tokens["olive"])
+    second = subprocess.run(
+        [sys.executable, "-m", "accord", "serve", "--port", "0"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert second.returncode == 1 and "another process serves the ledger" in second.stderr
     done = ada.answer(question(7))
     waiting = ada.ask(question(8), 0.9)[1]
     server.kill(signal.SIGTERM)

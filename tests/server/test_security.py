@@ -15,7 +15,7 @@ from serving import COUNT, DESCRIPTION, MARKER, MEAN, SECRET, SIGNED, Caller, ma
 
 from accord.errors import LedgerError
 from accord.ledger import requests, tokens
-from accord.ledger.tokens import ANALYST, Grant
+from accord.ledger.tokens import ANALYST, OFFICER, Grant
 from accord.server import guard, scans
 from accord.server.refusals import FAILED, NOT_NOW
 
@@ -92,6 +92,17 @@ def test_another_analysts_request_is_not_there_whatever_is_done_with_it(served):
     assert callers["bob"].ask(MEAN, 0.9, key="mine")[1]["id"] != waiting
     for each in callers["bob"].get("/api/requests?state=waiting")["requests"]:
         assert callers["bob"]("POST", f"/api/requests/{each['id']}/cancel")[1]["state"] == "cancelled"
+
+
+def test_nobody_decides_about_a_request_of_their_own(fresh):
+    made, callers, url = fresh
+    both = Caller(url, tokens.add(made.office.ledger.books, "ada", OFFICER, {}, 9, SIGNED)[1])
+    waiting = callers["ada"].ask(MEAN, 0.9)[1]["id"]
+    status, refused, _ = both(
+        "POST", f"/api/requests/{waiting}/decision", {"approved": True, "purpose": "mine"}
+    )
+    assert status == 422 and "nobody decides about a request of their own" in refused["error"]["message"]
+    assert callers["ada"].get(f"/api/requests/{waiting}")["state"] == "waiting"
 
 
 def test_a_grant_that_was_taken_back_stops_what_is_queued(fresh):
@@ -408,6 +419,45 @@ def test_the_queue_is_full_for_all_and_429_says_so(tmp_path):
         assert headers["Retry-After"] == "5"
         blocked.set()
     real.close()
+
+
+def test_so_many_plans_of_one_token_are_made_at_once(tmp_path, monkeypatch):
+    from threading import Thread
+
+    from accord.server import office as offices
+
+    made = make_office(tmp_path)
+    go_on, started, desk = Event(), [], made.office.desks["people"]
+    plan = desk.plan
+
+    def slow(asked):
+        started.append(asked)
+        go_on.wait()
+        return plan(asked)
+
+    monkeypatch.setattr(desk, "plan", slow)
+    with serving(made.office) as url:
+        callers = {name: Caller(url, made.tokens[name]) for name in ("ada", "bob")}
+        statuses = []
+        threads = [
+            Thread(
+                target=lambda name=name: statuses.append(
+                    callers[name]("POST", "/api/tables/people/plan", MEAN)[0]
+                )
+            )
+            for name in ["ada"] * offices.MOST_PLANS + ["bob"]
+        ]
+        for thread in threads:
+            thread.start()
+        while len(started) < len(threads):
+            pass
+        status, refused, _ = callers["ada"]("POST", "/api/tables/people/plan", MEAN)
+        assert status == 429 and "4 of your plans are being made" in refused["error"]["message"]
+        go_on.set()
+        for thread in threads:
+            thread.join()
+        assert statuses == [200] * len(threads)
+        assert callers["ada"]("POST", "/api/tables/people/plan", MEAN)[0] == 200
 
 
 def test_an_analyst_makes_so_many_requests_a_day(fresh, monkeypatch):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+import signal
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,6 +73,7 @@ def _serve(
     from accord.server.app import application
     from accord.server.listening import configuration
 
+    office.serve_alone()
     signed = signature(given)
     office.agree_first(Signature(signed.get("actor"), signed.get("purpose") or "the first description"))
     if not office.is_agreed:
@@ -82,8 +86,19 @@ def _serve(
             "on this machine has a certificate.",
             err=True,
         )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends, and then what was made is removed
+    _log_to_stderr()
     app = application(office, (host,), cert is not None)
     _announcing(configuration(app, host, port, cert, tls_key, log_level="warning")).run()
+
+
+def _log_to_stderr() -> None:
+    """What accord logs, which is public things alone."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("accord")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
 
 
 def _announcing(config: Any) -> Any:
