@@ -169,6 +169,7 @@ class Office:
             "table": request.table,
             "share": level_text(request.share),
             "purpose": request.asked.get("purpose"),
+            "asked": request.asked,
             "time": request.time,
             "state": state,
             "before": self.scans.place(request.id),
