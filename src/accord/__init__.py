@@ -13,7 +13,7 @@
 
 Levels: `Spec`. Questions: `count`, `crosstab`, `top`, `sum`, `mean`, `variance`, `std`, `histogram`,
 `median`, `quantile`, `min`, `max`, `rows`, `regression`, and several together: `workload`. Budgets over many
-releases: `Ledger`. Tables that are described once: `catalog`.
+releases: `Ledger`. Tables that are described once: `catalog`; that a service holds: `connect`.
 Closed forms of the papers: `theory`. Simulations, and the papers' figures: `lab`. What is refused: `errors`.
 """
 
@@ -56,10 +56,16 @@ from accord.statistics import (
 if TYPE_CHECKING:
     from accord.catalogs import Catalog, catalog
     from accord.ledger import Ledger
+    from accord.server.client import connect
 
 __version__ = "0.3.0"
 logging.getLogger("accord").addHandler(logging.NullHandler())
-_WHEN_NEEDED = {"Catalog": "accord.catalogs", "Ledger": "accord.ledger", "catalog": "accord.catalogs"}
+_WHEN_NEEDED = {
+    "Catalog": "accord.catalogs",
+    "Ledger": "accord.ledger",
+    "catalog": "accord.catalogs",
+    "connect": "accord.server.client",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -92,6 +98,7 @@ __all__ = [
     "WorkloadPlan",
     "WorkloadRelease",
     "catalog",
+    "connect",
     "correlation",
     "count",
     "covariance",

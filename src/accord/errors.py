@@ -6,7 +6,10 @@
     ├── PlanError     no plan answers it as asked        (also a ValueError)
     ├── BudgetError   somebody has less left than it would cost them
     ├── LedgerError   the ledger cannot be used, or does not know the table
-    └── SourceError   the data cannot be opened or read
+    ├── SourceError   the data cannot be opened or read
+    └── ServiceError  a service cannot be reached, or has no answer
+        ├── ApprovalError  the officer has not approved it yet: nothing is charged
+        └── ChargedError   people are charged, and there is no answer
 
 An error is an output channel. Every message states the fact, the rule and the next step from public things
 alone: levels, numbers of people, names of columns, what the user typed. It never carries a value of the data,
@@ -69,6 +72,18 @@ class LedgerError(AccordError):
 
 class SourceError(AccordError):
     """The data cannot be opened or read."""
+
+
+class ServiceError(AccordError):
+    """A service cannot be reached, does not let one in, or has no answer."""
+
+
+class ApprovalError(ServiceError):
+    """A request waits for the officer. Nothing is charged; ask again with the same key."""
+
+
+class ChargedError(ServiceError):
+    """People are charged, and there is no answer, nor will there be."""
 
 
 def without_password(text: str) -> str:

@@ -332,7 +332,7 @@ def test_signing_in_is_throttled(fresh):
     assert callers["ada"]("GET", "/api/me")[0] == 200
     statuses = [Caller(url, f"accord_{k}_x")("GET", "/api/me")[0] for k in range(12)]
     assert statuses == [401] * 10 + [429] * 2
-    assert callers["ada"]("GET", "/api/me")[0] == 429
+    assert callers["ada"]("GET", "/api/me")[0] == 200  # whom nobody behind the same proxy keeps out
 
 
 def test_the_officers_and_the_owners_ask_nothing(served):

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
@@ -54,6 +54,26 @@ PEOPLE = (
 WHY = (_PURPOSE,)
 
 
+def sign_in(office: Office, throttle: Throttle, address: str, text: str) -> Token:
+    """Whose token a text is.
+
+    Failures are counted by address and by the token that was tried: nobody behind a proxy keeps the others
+    out by failing.
+
+    Raises:
+        ThrottledError: it has failed too often of late.
+        SignInError: it is nobody's.
+    """
+    where = f"{address} {office.tokens.claimed(text)}"
+    if throttle.is_closed(where):
+        raise ThrottledError
+    token = office.signed_in(text)
+    if token is None:
+        throttle.failed(where)
+        raise SignInError
+    return token
+
+
 def api(office: Office, throttle: Throttle) -> APIRouter:
     """The routes of an office."""
     routes = APIRouter(prefix="/api")
@@ -61,13 +81,8 @@ def api(office: Office, throttle: Throttle) -> APIRouter:
 
     async def signed_in(request: Request, given: HTTPAuthorizationCredentials | None = bearer) -> Token:
         address = request.client.host if request.client else ""
-        if throttle.is_closed(address):
-            raise ThrottledError
-        token = None if given is None else await run_in_threadpool(office.signed_in, given.credentials)
-        if token is None:
-            throttle.failed(address)
-            raise SignInError
-        return token
+        text = "" if given is None else given.credentials
+        return await run_in_threadpool(sign_in, office, throttle, address, text)
 
     whoever = Depends(signed_in)
 
@@ -129,15 +144,19 @@ def api(office: Office, throttle: Throttle) -> APIRouter:
         return _json({"schema": SCHEMA, "requests": await run_in_threadpool(office.requests, token, state)})
 
     @route("GET", "/requests/{number}", "What has become of a request")
-    async def one_request(number: str, wait: float = 0.0, token: Token = whoever) -> Response:
+    async def one_request(
+        number: str, wait: float = Query(0.0, ge=0.0, allow_inf_nan=False), token: Token = whoever
+    ) -> Response:
         """`wait`: for so many seconds at most, until something has."""
-        until = asyncio.get_running_loop().time() + min(max(wait, 0.0), LONGEST_WAIT)
+        clock = asyncio.get_running_loop().time
+        until = clock() + min(wait, LONGEST_WAIT)
         while True:
+            seen = office.changes()
             document = await run_in_threadpool(office.request, token, number)
-            is_open = document["state"] in (*requests.OPEN, "running")
-            if not is_open or asyncio.get_running_loop().time() >= until:
+            if document["state"] not in (*requests.OPEN, "running") or clock() >= until:
                 return _json(document)
-            await asyncio.sleep(_POLL)
+            while office.changes() == seen and clock() < until:
+                await asyncio.sleep(_POLL)
 
     @route("POST", "/requests/{number}/cancel", "Let nothing become of a request that is not charged")
     async def cancel(number: str, token: Token = whoever) -> Response:

@@ -1,7 +1,6 @@
 """The application: the routes for programs and for people, behind the guard.
 
-Every refusal has the same form, and says public things alone. A fault that nobody thought of is logged by
-the name of its kind, and answered by one sentence.
+Every refusal has the same form, and says public things alone. A fault that nobody thought of is the guard's.
 """
 
 from __future__ import annotations
@@ -73,13 +72,6 @@ def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool 
             return await refused(request, NotThereError())
         return _error(
             request, fault.status_code, "QueryError", "this is asked in another way: see /openapi.json."
-        )
-
-    @app.exception_handler(Exception)
-    async def unforeseen(request: Request, fault: Exception) -> Response:
-        _LOG.error("a request failed: %s", type(fault).__name__)
-        return _error(
-            request, 500, "FailedError", "this failed for a reason that nobody thought of. It is logged."
         )
 
     return Guard(app, (*hosts, *office.settings.hosts), is_encrypted)

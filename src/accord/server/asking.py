@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from accord.batches import QUESTION, read_question
 from accord.dates import moment_or_other
 from accord.errors import AccordError, BudgetError, PlanError, QueryError, SpecError
-from accord.planning import whole_share
+from accord.planning import Plan, whole_share
+from accord.server.refusals import StalePlanError
 from accord.statistics import Workload, workload
 from accord.toml_files import (
     KEYS_BY_COLUMN,
@@ -87,6 +88,15 @@ ASKED = (
     Field("remaining", TRUTH, "Whether the share is of what everyone has left; of their level otherwise"),
     Field("report_missing", NUMBER, "The part of the charge that is spent on how many values are missing"),
     Field("purpose", TEXT, "Why it is asked, for the books"),
+    Field(
+        "expected",
+        Form(
+            "a list of fingerprints",
+            lambda x: isinstance(x, list) and all(isinstance(each, str) for each in x),
+            {"type": "array", "items": {"type": "string"}},
+        ),
+        "Fingerprints of the plan that whoever asks has made; nothing is charged for another",
+    ),
     Field("fresh", TRUTH, "Whether to draw anew, and charge again, what was answered before"),
 )
 """What may be asked, of a plan and of a release alike."""
@@ -119,6 +129,16 @@ class Asked:
     def text(self) -> str:
         """Everything that it says, in one way of writing it."""
         return json.dumps(self.values, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+    def refuse_other(self, plan: Plan) -> None:
+        """Refuse a plan that is not the one that whoever asks has made.
+
+        Raises:
+            StalePlanError: it is another.
+        """
+        expected = self.values.get("expected")
+        if expected is not None and expected != [part.fingerprint for part in plan.parts]:
+            raise StalePlanError
 
     def digest(self, table: str) -> str:
         """Of everything that it says about a table."""

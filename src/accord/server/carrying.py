@@ -90,6 +90,7 @@ class Carrier:
         desk = self._desks[request.table]
         table = desk.table(lane)
         plan, selected = desk.plan_of(table, asked)
+        asked.refuse_other(plan)
         done = release(
             table,
             plan,
@@ -126,6 +127,9 @@ def answer_document(release: Release, request: Request, selected: Selected | Non
 def _released(release: Release) -> list[dict[str, Any]]:
     """Of each question: when, and the exact fractions that its mechanism released."""
     return [
-        {"time": None if part.time is None else part.time.isoformat(), "groups": groups}
+        {
+            "time": None if part.time is None else part.time.isoformat(),
+            "groups": groups,
+        }
         for part, groups in zip(release.parts, released_data(release), strict=True)
     ]

@@ -6,6 +6,8 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from accord.release.receipt import SCHEMA, plain_data, remaining_document
 from accord.server.asking import Asked, public_text
 from accord.server.refusals import NOT_READABLE
 from accord.server.scans import LANES
+from accord.spec import Spec
 
 if TYPE_CHECKING:
     from accord.statistics.select import Selected
@@ -53,6 +56,11 @@ class Desk:
             is_dated = table is not None and table.as_of is not None
             if table is None or (is_dated and monotonic() - since > _AS_OF_NOW):
                 table = self._catalog[self.name]
+                if (
+                    table.description is not None
+                ):  # plans quote it, and nobody need know in which folder it is
+                    file = Path(table.description.file).name
+                    table.description = replace(table.description, file=file)
                 self.people = table.spec().total  # levels are read here, so that nobody waits for them
                 self._opened[place] = (table, monotonic())
             return table
@@ -120,6 +128,11 @@ class Desk:
                 "about": self._catalog.about(self.name),
                 "neighbors": table.neighbors,
                 "several_rows": table.user is not None,
+                "user": _column_document(table, table.user),
+                "levels": _column_document(table, table.level_column),
+                "complete": sorted(table.reader.engine.complete),
+                "file": "" if table.description is None else table.description.file,
+                "notes": list(table.about_levels),
                 "columns": [
                     {
                         "name": column,
@@ -141,10 +154,7 @@ class Desk:
             "fingerprint": spec.fingerprint,
             "people": None if spec.is_expected else spec.total,
             "opted_out": None if spec.is_expected else spec.opted_out,
-            "levels": [
-                {"level": level_text(level), "tier": spec.tier(level), "people": count}
-                for level, count in zip(spec.micro.tolist(), spec.counts, strict=True)
-            ],
+            "levels": levels_document(spec),
             "tiers": {tier: level_text(micro) for tier, micro in (spec.tiers or {}).items()},
         }
 
@@ -152,7 +162,20 @@ class Desk:
         """What everyone has left: how many people have how much."""
         with self.readable() as table:
             remaining = self._ledger.remaining(table)
-        return {"schema": SCHEMA, "table": self.name, **remaining_document(remaining, None)}
+        document = {"levels": levels_document(remaining), "opted_out": remaining.opted_out}
+        return {"schema": SCHEMA, "table": self.name, **remaining_document(remaining, None), **document}
+
+
+def levels_document(spec: Spec) -> list[dict[str, Any]]:
+    """Every level, and how many people have it."""
+    return [
+        {"level": level_text(level), "tier": spec.tier(level), "people": count}
+        for level, count in zip(spec.micro.tolist(), spec.counts, strict=True)
+    ]
+
+
+def _column_document(table: Table, name: str | None) -> dict[str, str] | None:
+    return None if name is None else {"name": name, "kind": table.columns[name]}
 
 
 def _declared_document(declared: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from threading import Lock
 from time import monotonic
@@ -22,6 +23,7 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+_LOG = logging.getLogger("accord")
 LARGEST_BODY = 2**20
 PATIENCE = 10.0
 """Seconds for a body to arrive."""
@@ -60,8 +62,12 @@ class Guard:
         if scope["type"] != "http":
             return  # nothing here speaks anything else
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 named = {name.lower() for name, _ in message["headers"]}
                 added = [(name, value) for name, value in self._headers if name not in named]
                 message["headers"] = [*message["headers"], *added]
@@ -88,7 +94,15 @@ class Guard:
             sent = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self._app(scope, receive_again, send_with_headers)
+        try:
+            await self._app(scope, receive_again, send_with_headers)
+        except Exception as fault:  # whatever it says may quote the data: the server would log it
+            _LOG.error("a request failed: %s", type(fault).__name__)
+        else:
+            return
+        if not started:
+            message = "this failed for a reason that nobody thought of. It is logged."
+            await _refuse(send_with_headers, 500, message, "FailedError")
 
     def _is_known(self, scope: Scope) -> bool:
         hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
@@ -116,8 +130,8 @@ async def _whole_body(receive: Receive) -> bytes | None:
             return body
 
 
-async def _refuse(send: Send, status: int, message: str) -> None:
-    content = json.dumps({"schema": 1, "error": {"type": "QueryError", "message": message}}).encode()
+async def _refuse(send: Send, status: int, message: str, kind: str = "QueryError") -> None:
+    content = json.dumps({"schema": 1, "error": {"type": kind, "message": message}}).encode()
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
@@ -138,9 +152,11 @@ class Throttle:
     def failed(self, address: str) -> None:
         """Note that signing in has failed."""
         with self._lock:
-            if len(self._failures) >= _MOST_ADDRESSES:
-                self._failures = {each: times for each in self._failures if (times := self._recent(each))}
-            self._failures[address] = [*self._recent(address), monotonic()][-FAILURES:]
+            times = [*self._recent(address), monotonic()][-FAILURES:]
+            self._failures.pop(address, None)  # so that the first is the one that failed the longest ago
+            while len(self._failures) >= _MOST_ADDRESSES:
+                del self._failures[next(iter(self._failures))]
+            self._failures[address] = times
 
     def _recent(self, address: str) -> list[float]:
         since = monotonic() - WINDOW

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from accord.ledger.signing import Signature
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Token, Tokens
 from accord.ledger.withdrawing import Withdrawal
 from accord.planning import Plan
+from accord.release.deciding import signed
 from accord.release.receipt import SCHEMA
 from accord.server.asking import read_request
 from accord.server.carrying import Carrier
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FAILED", "NOT_AGREED", "NOT_READABLE", "NotThereError", "Office"]
 _LOG = logging.getLogger("accord")
+_ENDED = {requests.CHARGED: requests.FAILED}
+"""What is charged and not carried out any more has failed: noting it did not work."""
 
 
 class Office:
@@ -124,7 +128,9 @@ class Office:
         if (earlier := requests.repeated(books, token.name, key, digest)) is not None:
             return self.request_document(earlier)
         self._refuse_not_agreed()
+        signed(self.ledger, token.name, asked.values.get("purpose"))
         plan, _ = desk.plan(asked)  # refuses what cannot be answered, before it is queued
+        asked.refuse_other(plan)
         needs_approval = share > self.settings.approve_above
         request = requests.new_request(token.name, key, digest, name, share, asked.text, needs_approval)
         with books.reading() as db:
@@ -142,13 +148,21 @@ class Office:
     def requests(self, token: Token, state: str | None = None) -> list[dict[str, Any]]:
         """The newest requests: an analyst's own, or everybody's."""
         actor = token.name if token.role == ANALYST else None
-        listed = requests.listed(self.ledger.books, actor=actor, state=state)
-        return [self.request_document(each, with_answer=False) for each in listed]
+        stored = None if state == "running" else state
+        listed = requests.listed(self.ledger.books, actor=actor, state=stored)
+        documents = [self.request_document(each, with_answer=False) for each in listed]
+        # a request that is answered and not yet handed out is not among those that are
+        return [each for each in documents if state is None or each["state"] == state]
 
     def cancel(self, token: Token, number: str) -> dict[str, Any]:
-        """Let nothing become of a request, unless it is charged already."""
+        """Let nothing become of a request, unless it is charged already.
+
+        Then it is carried out to its end: a scan that could be stopped would tell how far it was.
+        """
         self.refuse_others(token, ANALYST)
-        return self.request_document(requests.cancel(self.ledger.books, self._own(token, number)))
+        cancelled = requests.cancel(self.ledger.books, self._own(token, number))
+        self.scans.note_change()
+        return self.request_document(cancelled)
 
     def decide(self, token: Token, number: str, approved: bool, purpose: str) -> dict[str, Any]:
         """Approve a request that waits, or decline it."""
@@ -157,11 +171,16 @@ class Office:
         decided = requests.decide(self.ledger.books, request, approved, Signature(token.name, purpose))
         if approved:
             self.scans.add(decided)
+        self.scans.note_change()
         return self.request_document(decided)
 
     def request_document(self, request: Request, with_answer: bool = True) -> dict[str, Any]:
         """A request as plain data; what has become of it, once anybody may know."""
-        state = "running" if self.scans.is_running(request.id) else request.state
+        is_running = request.id in self.scans.running
+        if request.state == requests.CHARGED and not is_running:  # it ended while it was looked at, or badly
+            request = requests.find(self.ledger.books, request.id) or request
+            request = replace(request, state=_ENDED.get(request.state, request.state))
+        state = "running" if is_running else request.state
         document: dict[str, Any] = {
             "schema": SCHEMA,
             "id": request.id,
@@ -220,7 +239,18 @@ class Office:
             return self.ledger.history(**choice)
         if choice.get("kind") not in (None, "release", "repeat"):
             raise NotThereError
-        return self.ledger.history(**{**choice, "actor": token.name})
+        running = self.scans.running
+        events = self.ledger.history(**{**choice, "actor": token.name})
+        open_ones = [requests.find(self.ledger.books, each) for each in running | self.scans.running]
+        entries = {each.entry for each in open_ones if each is not None}
+        return [
+            {**event, "state": "running", "receipts": []} if event["entry"] in entries else event
+            for event in events
+        ]
+
+    def changes(self) -> int:
+        """So often something has become of a request; whoever waits for one looks at it again then."""
+        return self.scans.changes
 
     def all_tokens(self, token: Token) -> list[Token]:
         """Who may ask what."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.errors import AccordError, BudgetError, LedgerError
+from accord.errors import AccordError, BudgetError, LedgerError, PlanError
 from accord.ledger.requests import KeyConflictError, QueueFullError
 
 NOT_READABLE = "the table cannot be read as it is described. Its owner finds the reason in the service's log."
@@ -33,6 +33,16 @@ class ThrottledError(AccordError):
 
     def __init__(self) -> None:
         super().__init__("signing in has failed too often from here. Wait a minute.")
+
+
+class StalePlanError(PlanError):
+    """Whoever asks has made another plan than the service would carry out."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the service has another plan for this now: levels have changed, what is left has, or it runs "
+            "another version of accord. Nothing was charged. Open the table again, and plan again."
+        )
 
 
 STATUS: tuple[tuple[type[AccordError], int], ...] = (

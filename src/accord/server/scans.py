@@ -55,6 +55,8 @@ class Scans:
         self._changed = Condition()
         self._queue: deque[Request] = deque()
         self._running: set[str] = set()
+        self.changes = 0
+        """So often something has become of a request, as far as anybody may know."""
         self._is_closed = False
         self._lanes = [Thread(target=self._work, args=(k,), daemon=True) for k in range(LANES)]
 
@@ -77,11 +79,19 @@ class Scans:
         with self._changed:
             if request.id not in self._running and all(each.id != request.id for each in self._queue):
                 self._queue.append(request)
+                self.changes += 1
                 self._changed.notify()
 
-    def is_running(self, number: str) -> bool:
-        """Whether a request is carried out, as far as anybody may know."""
-        return number in self._running
+    @property
+    def running(self) -> frozenset[str]:
+        """The requests that are carried out, as far as anybody may know."""
+        with self._changed:
+            return frozenset(self._running)
+
+    def note_change(self) -> None:
+        """Something has become of a request without a scan."""
+        with self._changed:
+            self.changes += 1
 
     def place(self, number: str) -> int | None:
         """How many requests come before one that waits; None: it does not."""
@@ -97,6 +107,7 @@ class Scans:
                     return
                 request = self._queue.popleft()
                 self._running.add(request.id)
+                self.changes += 1
             started = monotonic()
             try:
                 self._carry_out(request, lane)
@@ -108,3 +119,4 @@ class Scans:
             finally:
                 with self._changed:
                     self._running.discard(request.id)
+                    self.changes += 1

@@ -50,6 +50,11 @@ class Undescribed:
     def __init__(self, ask: Callable[..., Any], arguments: dict[str, Any]) -> None:
         self._ask, self._arguments = ask, arguments
 
+    @property
+    def asked_with(self) -> tuple[str, dict[str, Any]]:
+        """The constructor by its name, and its arguments."""
+        return self._ask.__name__, dict(self._arguments)
+
     def described(self, columns: Columns, several_rows: bool = False) -> Any:
         """The question, or the workload, with what is declared of its columns.
 
@@ -105,14 +110,31 @@ def left_to_the_table(constructor: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(constructor)
     def ask(*args: Any, **options: Any) -> Any:
         arguments = dict(parameters.bind(*args, **options).arguments)
-        for name in ("features", "by"):
-            if name in arguments and _is_listed(arguments[name]) and not isinstance(arguments[name], Set):
+        for name in ("features", "by", "keys"):
+            if (
+                name in arguments
+                and _is_listed(arguments[name])
+                and not isinstance(arguments[name], Set | Mapping)
+            ):
                 arguments[name] = list(arguments[name])  # which may be an iterator
         if _leaves_out(arguments, parameters.parameters):
             return Undescribed(ask, arguments)
-        return constructor(**arguments)
+        query = constructor(**arguments)
+        object.__setattr__(query, _ASKED_WITH, (constructor.__name__, arguments))  # no field of the question
+        return query
 
     return ask
+
+
+_ASKED_WITH = "asked_with"
+
+
+def asked_with(query: Any) -> tuple[str, dict[str, Any]] | None:
+    """The constructor of a question by its name, and its arguments, to ask it elsewhere; None: not known."""
+    if isinstance(query, Undescribed):
+        return query.asked_with
+    known: tuple[str, dict[str, Any]] | None = vars(query).get(_ASKED_WITH)
+    return known
 
 
 def _is_listed(values: Any) -> bool:
