@@ -184,6 +184,18 @@ def test_pages_bring_no_script_or_style_but_files(served):
     assert not any(text in everything for text in made.tokens.values())
 
 
+def test_a_page_that_fails_says_nothing_of_why(fresh, monkeypatch):
+    made, visitors, _ = fresh
+
+    def broken(*_):
+        raise ZeroDivisionError(MARKER)
+
+    monkeypatch.setattr(made.office, "accounts", broken)
+    status, page, _ = visitors["ada"]("/budgets")
+    assert status == 500 and "This failed for a reason that nobody thought of." in page
+    assert MARKER not in page and 'href="/"' in page
+
+
 def test_static_files_are_there_with_their_licences(served):
     url = served[2]
     for name, kind in (

@@ -17,6 +17,10 @@ from accord.server.pages.site import Site, Visit, go
 from accord.server.refusals import NotThereError, spoken
 
 _MOST_PEOPLE = 1_000
+_EMPTY: dict[str, Any] = {
+    **{"person": None, "wrong": "", "withdrawn": ""},
+    **{"id": "", "purpose": "", "ids": "", "why": ""},
+}
 
 
 def add_to(site: Site) -> None:
@@ -50,24 +54,23 @@ def add_to(site: Site) -> None:
     @site.get("/person")
     def person_page(visit: Visit) -> Response:
         office.refuse_others(visit.token, OFFICER)
-        return site.show(visit, "person.html", person=None, wrong="", withdrawn="", id="", purpose="")
+        return site.show(visit, "person.html", **_EMPTY)
 
     @site.post("/person")
     def person(visit: Visit) -> Response:
         office.refuse_others(visit.token, OFFICER)
-        shown: dict[str, Any] = {"id": visit.field("id"), "purpose": visit.field("purpose"), "withdrawn": ""}
+        shown = _EMPTY | {"id": visit.field("id"), "purpose": visit.field("purpose")}
         try:
             found = office.person(visit.token, _id(visit), _purpose(visit))
         except NotThereError:
             raise
         except AccordError as fault:
-            return site.show(visit, "person.html", 409, person=None, wrong=said(fault), **shown)
-        return site.show(visit, "person.html", person=markup.of_view(person_view(found)), wrong="", **shown)
+            return site.show(visit, "person.html", 409, **shown | {"wrong": said(fault)})
+        return site.show(visit, "person.html", **shown | {"person": markup.of_view(person_view(found))})
 
     @site.post("/withdraw")
     def withdraw(visit: Visit) -> Response:
         office.refuse_others(visit.token, OFFICER)
-        shown: dict[str, Any] = {"person": None, "id": "", "purpose": visit.field("purpose")}
         try:
             if visit.field("sure") != "yes":
                 raise QueryError("tick that you are sure: only a readmission undoes it. Nothing was changed.")
@@ -75,8 +78,9 @@ def add_to(site: Site) -> None:
         except NotThereError:
             raise
         except AccordError as fault:
-            return site.show(visit, "person.html", 409, wrong=said(fault), withdrawn="", **shown)
-        return site.show(visit, "person.html", wrong="", withdrawn=str(done), **shown)
+            shown = _EMPTY | {"wrong": said(fault), "ids": visit.field("id"), "why": visit.field("purpose")}
+            return site.show(visit, "person.html", 409, **shown)
+        return site.show(visit, "person.html", **_EMPTY | {"withdrawn": str(done)})
 
     # ---- the description -----------------------------------------------------------------------------------
 

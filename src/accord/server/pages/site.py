@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.staticfiles import StaticFiles
 
 import accord
-from accord.errors import QueryError
+from accord.errors import AccordError, QueryError
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Token
 from accord.server.access import COOKIE, Session, Sessions, refuse_from_elsewhere
 from accord.server.guard import Throttle
@@ -24,6 +25,10 @@ from accord.server.pages import markup
 from accord.server.refusals import SignInError
 
 _FOLDER = Path(__file__).parents[1]
+_LOG = logging.getLogger("accord")
+_FAILED = (
+    "this failed for a reason that nobody thought of. The owner of the service finds its kind in the log."
+)
 _MOST_FIELDS = 400
 _NAVIGATION = (
     ("/ask", "Ask", (ANALYST, OFFICER, OWNER)),
@@ -123,7 +128,14 @@ class Site:
                         visit.session.refuse_forged(fields.get("csrf", ""))
                 elif path not in ("/", "/sign-in"):
                     _ = visit.token
-                return await run_in_threadpool(handler, visit)
+                try:
+                    return await run_in_threadpool(handler, visit)
+                except AccordError:
+                    raise
+                except Exception as fault:
+                    # whatever it says may quote the data
+                    _LOG.error("a page failed: %s", type(fault).__name__)
+                return self._refused(visit, 500, _FAILED)
 
             endpoint: Callable[[Request], Awaitable[Response]] = answer
             self.routes.add_api_route(path, endpoint, methods=[method], response_model=None)
@@ -175,6 +187,9 @@ class Site:
             if visit.is_partial:
                 return Response(status_code=401, headers={"hx-redirect": "/sign-in"})
             return RedirectResponse(to, 303)
+        return self._refused(visit, status, message)
+
+    def _refused(self, visit: Visit, status: int, message: str) -> Response:
         return self.show(visit, "refused.html", status, message=message, is_missing=status == 404)
 
 
