@@ -4,6 +4,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 import accord
 from accord.budget import MICRO
-from accord.ledger import tokens
+from accord.ledger import requests, tokens
 from accord.ledger.signing import Signature
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Grant
 from accord.server.office import Office
@@ -85,13 +86,14 @@ def make_office(folder: Path, description: str = DESCRIPTION, quota: float = 1) 
 
 
 @contextmanager
-def serving(office, hosts=()):
+def serving(office, hosts=(), cert=None, key=None):
     """The address of a real server on loopback."""
     import uvicorn
 
     from accord.server.app import application
+    from accord.server.listening import configuration
 
-    config = uvicorn.Config(application(office, hosts), port=0, log_config=None, server_header=False)
+    config = configuration(application(office, hosts, cert is not None), cert=cert, key=key, log_config=None)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -100,7 +102,7 @@ def serving(office, hosts=()):
         thread.join(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"{'http' if cert is None else 'https'}://127.0.0.1:{port}"
     finally:
         server.should_exit = True
         thread.join()
@@ -157,3 +159,29 @@ class Caller:
 
 MEAN = {"question": {"statistic": "mean", "column": "stay"}}
 COUNT = {"question": {"statistic": "count", "where": "stay >= 20"}}
+
+
+def asked(ledger):
+    """All requests, also those of long ago."""
+    return requests.listed(ledger.books, most=100_000)
+
+
+def check_books(ledger):
+    """Every charge is of one request, every answer of one charge, and the chain agrees with the accounts."""
+    verdict = ledger.verify()
+    assert verdict.problems == ()
+    entries = {entry.seq: entry for entry in ledger.entries()}
+    reserved = [seq for seq, entry in entries.items() if entry.kind == "reserve"]
+    released = [entry.outline["reserve"] for entry in entries.values() if entry.kind == "release"]
+    charged = [request for request in asked(ledger) if request.entry]
+    assert sorted(request.entry for request in charged) == sorted(reserved)
+    assert {entries[request.entry].outline["actor"] for request in charged} <= {
+        request.actor for request in charged
+    }
+    for request in charged:
+        assert entries[request.entry].outline["actor"] == request.actor
+    done = [request for request in charged if request.state == requests.DONE]
+    assert sorted(request.entry for request in done) == sorted(released)
+    keys = Counter((request.actor, request.key) for request in asked(ledger))
+    assert set(keys.values()) <= {1}
+    return charged

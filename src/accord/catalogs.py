@@ -91,8 +91,8 @@ class Catalog:
 
     def __init__(self, path: str | Path) -> None:
         file = TomlFile(path, SourceError, _HOW)
-        self.label, self._folder = file.label, file.folder
-        """The file's name in messages."""
+        self.label, self.folder = file.label, file.folder
+        """The file's name in messages, and where it lies."""
         top = file.top.read(CATALOG)
         self.ledger = self._place(top.get("ledger"))
         """Where budgets are kept, unless a table says otherwise; None: nowhere."""
@@ -104,10 +104,13 @@ class Catalog:
                 )
         self.settings = read_settings(Section(file, ("service",), top.get("service", {})))
         """Of the service."""
-        self.digest = sha256(file.text.encode()).hexdigest()
-        """Of the file's text."""
         self._sections = {name: file.top.section("tables", name) for name in top["tables"]}
         self._columns = {name: read_table(section) for name, section in self._sections.items()}
+        keys = [
+            (name, column, of.keys) for name, each in self._columns.items() for column, of in each.items()
+        ]
+        self.digest = sha256(f"{file.text}\n{keys!r}".encode()).hexdigest()
+        """Of the file's text, and of the lists of keys that it names."""
         for name, section in self._sections.items():
             if self.ledger_of(name) is not None and "user" not in section.values:
                 section.refuse(None, 'a ledger knows people by their ids. Add user = "…", the column of ids.')
@@ -209,7 +212,7 @@ class Catalog:
         """A file as it is found from any folder; a URL as it is."""
         if isinstance(source, list):
             return [self._place(each) for each in source]
-        return source if source is None or "://" in source else str(self._folder / source)
+        return source if source is None or "://" in source else str(self.folder / source)
 
 
 def glob_root(path: Path) -> Path:

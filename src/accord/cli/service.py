@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import ssl
+import logging
+import signal
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,10 +69,9 @@ def _serve(
     office: Office, host: str, port: int, cert: str | None, tls_key: str | None, given: dict[str, Any]
 ) -> None:
     """Serve until somebody stops it."""
-    import uvicorn
-
     from accord.ledger.signing import Signature
     from accord.server.app import application
+    from accord.server.listening import configuration
 
     signed = signature(given)
     office.agree_first(Signature(signed.get("actor"), signed.get("purpose") or "the first description"))
@@ -78,24 +79,25 @@ def _serve(
         click.echo(
             "the description has changed: nothing is released until the officer agrees to it.", err=True
         )
-    config = uvicorn.Config(
-        application(office, (host,), cert is not None),
-        host=host,
-        port=port,
-        ssl_certfile=cert,
-        ssl_keyfile=tls_key,
-        log_level="warning",
-        server_header=False,
-        timeout_keep_alive=5,
-        limit_concurrency=1_000,
-        h11_max_incomplete_event_size=2**16,
-    )
-    try:
-        _announcing(config).run()
-    except ssl.SSLError as fault:
-        raise SourceError(
-            f"the certificate cannot be used ({type(fault).__name__}). Check both files."
-        ) from None
+    if cert is None and host not in ("127.0.0.1", "localhost", "::1"):
+        click.echo(
+            "without --cert and --tls-key everybody on the way can read tokens and answers, unless a proxy "
+            "on this machine has a certificate.",
+            err=True,
+        )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends, and then what was made is removed
+    _log_to_stderr()
+    app = application(office, (host,), cert is not None)
+    _announcing(configuration(app, host, port, cert, tls_key, log_level="warning")).run()
+
+
+def _log_to_stderr() -> None:
+    """What accord logs, which is public things alone."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logger = logging.getLogger("accord")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
 
 
 def _announcing(config: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from accord.engines.engine import tell, unreadable
+from accord.engines.engine import is_limited, seconds_left, tell, unreadable
 from accord.errors import AccordError, SourceError
 
 _POLL = 0.1
@@ -35,10 +35,13 @@ def quietly(label: str, hint: str, call: Callable[[], _T]) -> _T:
 def patiently(connection: Any, call: Callable[[], _T]) -> _T:
     """What `call` gives, while Ctrl-C stops the query at once and whoever watches is told how far it is.
 
+    So does the end of the time that it may take.
+
     DuckDB hears a signal only when a query has ended; so it runs in a thread of its own, and this one waits.
     """
-    if current_thread() is not main_thread():
+    if current_thread() is not main_thread() and not is_limited():
         return call()
+    seconds_left()
     outcome: list[Any] = []
     done = Event()  # a join that Ctrl-C interrupts can take a running thread for finished
 
@@ -54,6 +57,7 @@ def patiently(connection: Any, call: Callable[[], _T]) -> _T:
     try:
         while not done.wait(_POLL):
             tell(connection.query_progress())
+            seconds_left()
         worker.join()
     except BaseException:
         connection.interrupt()
@@ -124,6 +128,7 @@ class OwnDatabase:
         if self._folders is not None:
             quoted = ", ".join("'{}'".format(folder.replace("'", "''")) for folder in self._folders)
             database.execute(f"SET allowed_directories = [{quoted}]")
+            database.execute("SET autoload_known_extensions = false")
             database.execute("SET enable_external_access = false")
             database.execute("SET lock_configuration = true")
         return database

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from accord.engines.csv_options import CSV
@@ -109,6 +110,39 @@ def tell(percent: float) -> None:
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(percent)
+
+
+_DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """While this lasts, and no longer than these seconds, engines read; then they stop and refuse."""
+    before = _DEADLINE.set(monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(before)
+
+
+def is_limited() -> bool:
+    """For engines: whether somebody has to look at the time."""
+    return _DEADLINE.get() is not None
+
+
+def seconds_left() -> float | None:
+    """For engines: how long reading may still take; None: as long as it takes.
+
+    Raises:
+        SourceError: it may not any more.
+    """
+    deadline = _DEADLINE.get()
+    if deadline is None:
+        return None
+    left = deadline - monotonic()
+    if left <= 0:
+        raise SourceError("reading took longer than it may. Ask for less at a time.")
+    return left
 
 
 def unreadable(label: str, fault: str, hint: str) -> SourceError:

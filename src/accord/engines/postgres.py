@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from accord.engines.csv_options import CSV
 from accord.engines.dialect import Dialect, StandardLiterals
-from accord.engines.engine import Engine, Kind, refuse_csv, unreadable
+from accord.engines.engine import Engine, Kind, refuse_csv, seconds_left, unreadable
 from accord.engines.postgres_dialect import PostgresDialect
 from accord.engines.remote import RemoteEngine, fetched
 from accord.errors import AccordError, SourceError, did_you_mean
@@ -143,7 +143,11 @@ class Postgres(RemoteEngine):
 
     def fetch(self, sql: str, wide: Sequence[str] = ()) -> dict[str, Any]:
         def ask() -> dict[str, Any]:
+            left = seconds_left()
             with _transaction(self._address) as connection, connection.cursor(binary=True) as cursor:
+                if left is not None:
+                    milliseconds = str(max(1, int(1000 * left)))
+                    cursor.execute("SELECT set_config('statement_timeout', %s, true)", (milliseconds,))
                 for setting in self._settings(sql):
                     cursor.execute("SELECT set_config(%s, %s, true)", setting)
                 cursor.execute(sql)

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from accord.engines.csv_options import CSV
 from accord.engines.dialect import Dialect
-from accord.engines.engine import Engine, Kind, refuse_csv, unreadable
+from accord.engines.engine import Engine, Kind, refuse_csv, seconds_left, unreadable
 from accord.engines.remote import RemoteEngine, fetched
 from accord.engines.spark_dialect import SparkDialect, type_name
 from accord.errors import SourceError
@@ -179,6 +179,7 @@ def _quietly(label: str, hint: str, session: Any, call: Callable[[], _T]) -> _T:
     try:
         while worker.is_alive():
             worker.join(_POLL)
+            seconds_left()
     except BaseException:
         while worker.is_alive():  # again and again: a query that is still planned has no job to be stopped
             with suppress(Exception):

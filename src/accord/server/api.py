@@ -197,6 +197,10 @@ def api(office: Office, throttle: Throttle) -> APIRouter:
         done = await run_in_threadpool(office.withdraw, token, said["ids"], said["purpose"])
         return _json({"schema": SCHEMA, **vars(done)})
 
+    @route("GET", "/head", "How many entries the ledger has, and the hash of the newest")
+    async def head(token: Token = whoever) -> Response:
+        return _json(await run_in_threadpool(office.head, token))
+
     @route("GET", "/tokens", "Who may ask what")
     async def all_tokens(token: Token = whoever) -> Response:
         listed = await run_in_threadpool(office.all_tokens, token)

@@ -66,6 +66,10 @@ def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool 
         wrong = f"{names} is missing, or is not what it should be: see /openapi.json."
         return _error(request, 422, "QueryError", wrong)
 
+    @app.exception_handler(Exception)
+    async def unforeseen(_: Request, __: Exception) -> Response:
+        return _error(500, "FailedError", "this failed for a reason that nobody thought of. It is logged.")
+
     @app.exception_handler(HTTPException)
     async def not_found(request: Request, fault: HTTPException) -> Response:
         if fault.status_code == 404:

@@ -16,6 +16,7 @@ from accord.ledger.charging import Reservation
 from accord.ledger.requests import Quota, Request
 from accord.ledger.store import Session
 from accord.ledger.tokens import Tokens
+from accord.people.limits import limited
 from accord.release import Release
 from accord.release.receipt import plain_data
 from accord.release.release import release
@@ -53,14 +54,18 @@ class Carrier:
         tokens: Tokens,
         desks: Mapping[str, Desk],
         refuse_not_agreed: Callable[[], None],
+        longest: float,
     ) -> None:
+        """`longest`: seconds that one scan may take."""
+        self._longest = longest
         self._ledger, self._tokens, self._desks = ledger, tokens, desks
         self._refuse_not_agreed = refuse_not_agreed
 
     def carry_out(self, request: Request, lane: int) -> None:
         """Charge people for a request, read, and book the answer; or note why not."""
         try:
-            self._release(request, lane)
+            with limited(self._longest):
+                self._release(request, lane)
         except AccordError as fault:
             message = public_text(fault) or NOT_READABLE
             _LOG.warning("request %s: %s: %s", request.id, type(fault).__name__, fault)

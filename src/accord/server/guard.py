@@ -2,7 +2,7 @@
 
 Hosts      only those that are named, so that a page elsewhere cannot have a browser ask in somebody's name
            under a name of its own (rebinding).
-Sizes      a body of a megabyte in ten seconds at most.
+Sizes      a head of 32 kB and a body of a megabyte, in ten seconds each at most.
 Sign-in    ten failures in a minute from one address, and it is refused for the rest of that minute.
 Headers    nothing is fetched from elsewhere, framed, sniffed or kept.
 """
@@ -24,7 +24,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _LOG = logging.getLogger("accord")
-LARGEST_BODY = 2**20
+LARGEST_BODY, LARGEST_HEAD = 2**20, 2**15
 PATIENCE = 10.0
 """Seconds for a body to arrive."""
 HEADERS = {
@@ -41,7 +41,7 @@ HEADERS = {
 }
 OF_THIS_MACHINE = ("127.0.0.1", "localhost", "[::1]")
 FAILURES, WINDOW = 10, 60.0
-_MOST_ADDRESSES = 10_000
+MOST_ADDRESSES = 10_000
 
 
 class Guard:
@@ -73,6 +73,11 @@ class Guard:
                 message["headers"] = [*message["headers"], *added]
             await send(message)
 
+        if _head_size(scope) > LARGEST_HEAD:
+            await _refuse(
+                send_with_headers, 431, f"the head of a request has at most {LARGEST_HEAD:,} bytes."
+            )
+            return
         if not self._is_known(scope):
             await _refuse(send_with_headers, 421, "this service is not reached under that name.")
             return
@@ -112,6 +117,11 @@ class Guard:
         return (name if colon and port.isdigit() else hosts[0]) in self._hosts
 
 
+def _head_size(scope: Scope) -> int:
+    target = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+    return target + sum(len(name) + len(value) for name, value in scope["headers"])
+
+
 async def _whole_body(receive: Receive) -> bytes | None:
     """The body; None: it is too long.
 
@@ -140,8 +150,8 @@ async def _refuse(send: Send, status: int, message: str, kind: str = "QueryError
 class Throttle:
     """How often signing in has failed of late, by address."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock, self._lock = clock, Lock()
         self._failures: dict[str, list[float]] = {}
 
     def is_closed(self, address: str) -> bool:
@@ -152,12 +162,17 @@ class Throttle:
     def failed(self, address: str) -> None:
         """Note that signing in has failed."""
         with self._lock:
-            times = [*self._recent(address), monotonic()][-FAILURES:]
+            times = [*self._recent(address), self._clock()][-FAILURES:]
             self._failures.pop(address, None)  # so that the first is the one that failed the longest ago
-            while len(self._failures) >= _MOST_ADDRESSES:
+            while len(self._failures) >= MOST_ADDRESSES:
                 del self._failures[next(iter(self._failures))]
             self._failures[address] = times
 
+    @property
+    def size(self) -> int:
+        """Of how many addresses something is known."""
+        return len(self._failures)
+
     def _recent(self, address: str) -> list[float]:
-        since = monotonic() - WINDOW
+        since = self._clock() - WINDOW
         return [time for time in self._failures.get(address, ()) if time > since]

@@ -29,6 +29,7 @@ from accord.release.receipt import SCHEMA
 from accord.server.asking import read_request
 from accord.server.carrying import Carrier
 from accord.server.desks import Desk
+from accord.server.heads import Heads, head
 from accord.server.refusals import FAILED, NOT_AGREED, NOT_READABLE, NotThereError
 from accord.server.scans import Scans
 
@@ -61,7 +62,15 @@ class Office:
         names = [name for name in self.catalog if self.catalog.ledger_of(name) == self.catalog.ledger]
         self.desks = {name: Desk(self.catalog, name, self.ledger) for name in names}
         """Tables with a ledger of their own are not asked about here."""
-        self._carrier = Carrier(self.ledger, self.tokens, self.desks, self._refuse_not_agreed)
+        self._carrier = Carrier(
+            self.ledger, self.tokens, self.desks, self._refuse_not_agreed, self.settings.longest
+        )
+        file = self.settings.heads
+        self._heads = (
+            None
+            if file is None
+            else Heads(self.ledger.books, self.catalog.folder / file, self.settings.heads_every)
+        )
         self.scans = Scans(self._carrier.carry_out, self._people)
 
     def open(self) -> None:
@@ -69,10 +78,14 @@ class Office:
         for request in requests.interrupted(self.ledger.books):
             self.scans.add(request)
         self.scans.start()
+        if self._heads is not None:
+            self._heads.start()
 
     def close(self) -> None:
         """Carry out nothing more."""
         self.scans.close()
+        if self._heads is not None:
+            self._heads.close()
 
     # ---- who -----------------------------------------------------------------------------------------------
 
@@ -251,6 +264,12 @@ class Office:
     def changes(self) -> int:
         """So often something has become of a request; whoever waits for one looks at it again then."""
         return self.scans.changes
+
+    def head(self, token: Token) -> dict[str, Any]:
+        """How many entries the ledger has, and the hash of the newest: to be kept elsewhere."""
+        self.refuse_others(token, OWNER, OFFICER)
+        entries, newest = head(self.ledger.books)
+        return {"schema": SCHEMA, "entries": entries, "hash": newest}
 
     def all_tokens(self, token: Token) -> list[Token]:
         """Who may ask what."""

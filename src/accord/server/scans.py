@@ -111,7 +111,9 @@ class Scans:
             started = monotonic()
             try:
                 self._carry_out(request, lane)
-                length = end_of(slot(self._people(request.table)), monotonic() - started)
+                elapsed = monotonic() - started
+                length = end_of(slot(self._people(request.table)), elapsed)
+                _LOG.info("request %s: %.2f s of a slot of %.2f s", request.id, elapsed, length)
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closed, started + length - monotonic())
             except Exception as fault:

@@ -27,6 +27,9 @@ SERVICE = (
     Field("approve_above", NUMBER, "Requests for a larger share wait for the officer; 0.1 if it is left out"),
     Field("queue", COUNT, "So many requests may wait for their turn; 100 if it is left out"),
     Field("queue_each", COUNT, "So many of one analyst; 20 if it is left out"),
+    Field("longest", COUNT, "Seconds that one scan may take; 600 if it is left out"),
+    Field("heads", TEXT, "A file, elsewhere, to which the head of the ledger is written again and again"),
+    Field("heads_every", COUNT, "After so many minutes; 60 if it is left out"),
 )
 
 
@@ -40,6 +43,11 @@ class Settings:
     """In millionths."""
     queue: int = 100
     queue_each: int = 20
+    longest: int = 600
+    """In seconds."""
+    heads: str | None = None
+    heads_every: int = 60
+    """In minutes."""
 
 
 def read_settings(section: Section) -> Settings:
@@ -55,4 +63,7 @@ def read_settings(section: Section) -> Settings:
         round(above * MICRO),
         given.get("queue", 100),
         given.get("queue_each", 20),
+        given.get("longest", 600),
+        given.get("heads"),
+        given.get("heads_every", 60),
     )
