@@ -22,6 +22,7 @@ ALL = ("/", "/ask", "/levels", "/budgets", "/history")
 GUARDED = ("/approvals", "/person", "/description", "/board", "/access", "/audit")
 PATIENCE = 120_000
 """Milliseconds for what is waited for. It ends as soon as that is there."""
+QUESTION = "/ask?table=people&statistic=mean&column=stay"
 AXE = Path(__file__).parent / "server" / "axe" / "axe.min.js"
 EVALUATE_AXE = "axe.run(document, {resultTypes: ['violations']})"
 
@@ -80,14 +81,25 @@ class Person:
     def heading(self, name):
         self.page.get_by_role("heading", name=name).first.wait_for()
 
+    def release(self, question=QUESTION, share="0.1", button="Release the answer"):
+        """Plan a question, and press the button."""
+        self.go(f"{question}&share={share}")
+        self.press(button)
+
     def text(self):
         return self.page.locator("main").inner_text()
 
+    def loaded(self):
+        """Wait for the style sheet, too, before anything is measured."""
+        self.page.wait_for_load_state("load")
+
     def width(self):
+        self.loaded()
         return self.page.evaluate("document.documentElement.scrollWidth")
 
     def serious(self):
         """What axe finds on the page that keeps somebody out of it."""
+        self.loaded()
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         violations = self.page.evaluate(EVALUATE_AXE)["violations"]
         return [

@@ -210,6 +210,17 @@ def test_static_files_are_there_with_their_licences(served):
     assert "Zero-Clause BSD" in Visitor(url).get("/static/htmx-LICENSE.txt")
 
 
+def test_an_error_says_for_whom_it_is(served):
+    """What is shown large is for as many as might be meant, so that the page says so beside it."""
+    ada = served[1]["ada"]
+    page = ada.get("/ask?statistic=mean&column=stay&where=ward+%3D+'A'")
+    told = re.search(r'<ul class="caveats">.*?</ul>', page, re.DOTALL)[0]
+    assert "errors are predicted as if everyone were a member" in told.lower().replace("\n", " ")
+    assert "levels do not go with values" in told
+    grouped = ada.get("/ask?statistic=mean&column=stay&by=ward")
+    assert "For groups of the same size" in grouped
+
+
 def test_names_and_reasons_are_only_text(tmp_path):
     """A column, a group, a tier and a purpose that would be markup, a template or a formula elsewhere."""
     column, group = "<script>alert(1)</script>", "{{7*7}}"

@@ -67,8 +67,9 @@ def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool 
         return _error(request, 422, "QueryError", wrong)
 
     @app.exception_handler(Exception)
-    async def unforeseen(_: Request, __: Exception) -> Response:
-        return _error(500, "FailedError", "this failed for a reason that nobody thought of. It is logged.")
+    async def unforeseen(request: Request, _: Exception) -> Response:
+        unknown = "this failed for a reason that nobody thought of. It is logged."
+        return _error(request, 500, "FailedError", unknown)
 
     @app.exception_handler(HTTPException)
     async def not_found(request: Request, fault: HTTPException) -> Response:

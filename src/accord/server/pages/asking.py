@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Response
+from rich.text import Text
 
 from accord import odds
 from accord.budget import MICRO, level_text
@@ -15,7 +16,8 @@ from accord.errors import AccordError, QueryError
 from accord.ledger.tokens import ANALYST
 from accord.mechanisms import ALL
 from accord.planning import Plan
-from accord.report.plans import assumptions_of, bias_text, boxes_text, plan_view
+from accord.report.gaps import gap_view
+from accord.report.plans import assumptions_of, bias_text, boxes_text, group_size_note, plan_view
 from accord.report.tables import error
 from accord.server.asking import public_text
 from accord.server.office import whole
@@ -135,6 +137,13 @@ def _planned(site: Site, visit: Visit, form: Form) -> dict[str, Any]:
     }
 
 
+def _caveats(plan: Plan) -> list[str]:
+    """What an error that is shown large is right for: else it would flatter."""
+    views = (*gap_view(plan), *group_size_note(plan))
+    supposed = (sentence for sentence in plan.assumptions if "errors are predicted as if" in sentence)
+    return [*(view.plain for view in views if isinstance(view, Text)), *supposed]
+
+
 def shown_plan(plan: Plan) -> dict[str, Any]:
     """What a page shows of a plan."""
     spec = plan.spec
@@ -160,6 +169,7 @@ def shown_plan(plan: Plan) -> dict[str, Any]:
             "unit": "" if part.unit == "value" else part.unit,
             "picture": pictures.candidates(part),
             "bias": bias_text(part).plain,
+            "caveats": _caveats(part),
         }
         for part in plan.parts
     ]

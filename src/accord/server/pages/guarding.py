@@ -18,8 +18,13 @@ from accord.server.refusals import NotThereError, spoken
 
 _MOST_PEOPLE = 1_000
 _EMPTY: dict[str, Any] = {
-    **{"person": None, "wrong": "", "withdrawn": ""},
-    **{"id": "", "purpose": "", "ids": "", "why": ""},
+    "person": None,
+    "wrong": "",
+    "withdrawn": "",
+    "id": "",
+    "purpose": "",
+    "ids": "",
+    "why": "",
 }
 
 
