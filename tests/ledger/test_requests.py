@@ -197,3 +197,14 @@ def test_periods_of_quotas_begin_with_the_calendar():
         ]
         for now in (before, datetime.now(UTC))
     ]
+
+
+def test_verify_finds_requests_that_are_charged_by_nothing(ledger, tmp_path):
+    import sqlite3
+    from contextlib import closing
+
+    request = requests.submit(ledger.books, asked(), 5)
+    assert ledger.verify().problems == ()
+    with closing(sqlite3.connect(tmp_path / "accord.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE accord_request SET entry = 7, state = 'done'")
+    assert ledger.verify().problems == (f"request {request.id} is not of a reservation of its own",)

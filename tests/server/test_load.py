@@ -149,6 +149,10 @@ def test_a_restart_keeps_everything(tmp_path):
     made = make_office(tmp_path)
     server = Server(tmp_path)
     ada, olive = Caller(server.url, made.tokens["ada"]), Caller(server.url, made.tokens["olive"])
+    second = subprocess.run(
+        [sys.executable, "-m", "accord", "serve", "--port", "0"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert second.returncode == 1 and "another process serves the ledger" in second.stderr
     done = ada.answer(question(7))
     waiting = ada.ask(question(8), 0.9)[1]
     server.kill(signal.SIGTERM)

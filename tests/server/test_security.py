@@ -410,6 +410,45 @@ def test_the_queue_is_full_for_all_and_429_says_so(tmp_path):
     real.close()
 
 
+def test_so_many_plans_of_one_token_are_made_at_once(tmp_path, monkeypatch):
+    from threading import Thread
+
+    from accord.server import office as offices
+
+    made = make_office(tmp_path)
+    go_on, started, desk = Event(), [], made.office.desks["people"]
+    plan = desk.plan
+
+    def slow(asked):
+        started.append(asked)
+        go_on.wait()
+        return plan(asked)
+
+    monkeypatch.setattr(desk, "plan", slow)
+    with serving(made.office) as url:
+        callers = {name: Caller(url, made.tokens[name]) for name in ("ada", "bob")}
+        statuses = []
+        threads = [
+            Thread(
+                target=lambda name=name: statuses.append(
+                    callers[name]("POST", "/api/tables/people/plan", MEAN)[0]
+                )
+            )
+            for name in ["ada"] * offices.MOST_PLANS + ["bob"]
+        ]
+        for thread in threads:
+            thread.start()
+        while len(started) < len(threads):
+            pass
+        status, refused, _ = callers["ada"]("POST", "/api/tables/people/plan", MEAN)
+        assert status == 429 and "4 of your plans are being made" in refused["error"]["message"]
+        go_on.set()
+        for thread in threads:
+            thread.join()
+        assert statuses == [200] * len(threads)
+        assert callers["ada"]("POST", "/api/tables/people/plan", MEAN)[0] == 200
+
+
 def test_an_analyst_makes_so_many_requests_a_day(fresh, monkeypatch):
     _, callers, _ = fresh
     monkeypatch.setattr(requests, "MOST_A_DAY", 3)

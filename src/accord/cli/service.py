@@ -73,6 +73,7 @@ def _serve(
     from accord.server.app import application
     from accord.server.listening import configuration
 
+    office.serve_alone()
     signed = signature(given)
     office.agree_first(Signature(signed.get("actor"), signed.get("purpose") or "the first description"))
     if not office.is_agreed:

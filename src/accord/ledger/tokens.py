@@ -152,16 +152,17 @@ class Tokens:
 
     def of(self, text: str) -> Token | None:
         """The valid token with this text; None: there is none."""
+        return self.tried(text)[1]
+
+    def tried(self, text: str) -> tuple[str, Token | None]:
+        """The id of the token that a text says it is, if there is one; and the token, if it is right."""
         number, secret = _split(text)
         token = self.by_id.get(number)
         # compared in any case: how long it takes does not tell whether there is such a token
         matches = hmac.compare_digest(_NOBODYS if token is None else token.digest, _digest(secret))
-        return token if matches and token is not None and token.is_valid else None
-
-    def claimed(self, text: str) -> str:
-        """The id of the token that a text says it is; empty: there is none of this id."""
-        number, _ = _split(text)
-        return number if number in self.by_id else ""
+        if token is None:
+            return "", None
+        return number, token if matches and token.is_valid else None
 
     def _catch_up(self) -> None:
         """Read what was booked since the last look."""

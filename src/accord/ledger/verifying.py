@@ -5,6 +5,7 @@ Damage is told here, and raised everywhere else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -19,6 +20,8 @@ from accord.ledger.store import Session
 from accord.ledger.validation import select_sql
 
 T = TypeVar("T")
+REQUESTS_SINCE = 4
+"""The version of a ledger's tables that has requests first."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,21 @@ def examine(
         problems.append("which questions have been answered is not what follows from the entries")
     if replay.tables and (meta.get("key"), meta.get("neighbors")) != replay.meta:
         problems.append("the check of the key, or the notion of neighbors, is not what was registered")
+    if attempt(db.version, 0) >= REQUESTS_SINCE:
+        odd: list[str] = attempt(lambda: _odd_requests(db), [])
+        problems += [f"request {number} is not of a reservation of its own" for number in odd]
     if not problems:  # so that nothing that is refused elsewhere is called whole here
         attempt(lambda: read_everyone(db, checked_accounts(db)), None)
     unique = tuple(dict.fromkeys(problems))
     return Verdict(replay.entries, key is not None, len(replay.open), unique, replay.restored)
+
+
+def _odd_requests(db: Session) -> list[str]:
+    """The requests of a service that say that they are charged, and are not, or not by themselves."""
+    charged = db.rows("SELECT id, entry FROM accord_request WHERE entry <> 0 ORDER BY id")
+    entries = Counter(entry for _, entry in charged)
+    reserved = {row[0] for row in db.rows("SELECT seq FROM accord_entry WHERE kind = 'reserve'")}
+    return [number for number, entry in charged if entry not in reserved or entries[entry] > 1]
 
 
 def _entries(db: Session) -> Iterator[Entry]:

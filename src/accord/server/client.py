@@ -14,16 +14,10 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
-
-from accord.budget import MICRO, PUBLIC
 from accord.errors import (
     ApprovalError,
     ChargedError,
@@ -33,19 +27,17 @@ from accord.errors import (
     SourceError,
     did_you_mean,
 )
-from accord.people.description import Description
-from accord.people.elsewhere import Known, TableElsewhere
+from accord.people.elsewhere import TableElsewhere
 from accord.planning import Plan
 from accord.release import Release
-from accord.release.answer import finished
-from accord.release.result import Booked
 from accord.release.selected import Answers
 from accord.server.calling import KINDS, Caller
+from accord.server.receiving import entry, known, levels_of, part_released, rest
 from accord.server.refusals import StalePlanError
 from accord.server.sending import request_document, sendable
 from accord.spec import Spec
 from accord.statistics import Query, Workload
-from accord.statistics.declared import Declared, Undescribed
+from accord.statistics.declared import Undescribed
 
 _PLANS = 256
 """So many plans are known again when they are released."""
@@ -140,12 +132,12 @@ class ServedTable(TableElsewhere):
         self._caller, self.name, self._path = caller, name, f"/api/tables/{quote(name, safe='')}"
         document, spec = caller.get(self._path), caller.get(f"{self._path}/spec")
         tiers = {tier: float(level) for tier, level in spec["tiers"].items()} or None
-        super().__init__(_known(document), tiers)
+        super().__init__(known(document), tiers)
         self._keep(spec)
         self._requests: OrderedDict[tuple[str | None, int], _Asked] = OrderedDict()
 
     def _keep(self, document: dict[str, Any]) -> None:
-        self.keep_levels({0: document["opted_out"], **_levels(document["levels"])})
+        self.keep_levels({0: document["opted_out"], **levels_of(document["levels"])})
 
     # ---- planning ------------------------------------------------------------------------------------------
 
@@ -175,7 +167,7 @@ class ServedTable(TableElsewhere):
     def remaining(self) -> Spec:
         """What everyone has left: how many people have how much."""
         document = self._caller.get(f"{self._path}/remaining")
-        return _rest(document["levels"], document["opted_out"])
+        return rest(document["levels"], document["opted_out"])
 
     # ---- releasing -----------------------------------------------------------------------------------------
 
@@ -215,13 +207,13 @@ class ServedTable(TableElsewhere):
                     "a plan has its mechanism and share already. Release it as it is, or give the query "
                     "instead."
                 )
-            known = self._requests.get((query.fingerprint, query.share))
-            if known is None:
+            planned = self._requests.get((query.fingerprint, query.share))
+            if planned is None:
                 raise PlanError(
                     "this plan was not made by plan() of this table. Make it there, or give the query "
                     "instead."
                 )
-            return self._released(query, self._answer(query, known, fresh, purpose, key))
+            return self._released(query, self._answer(query, planned, fresh, purpose, key))
         _refuse_no_share(share)
         asked = _Asked(query, _asked(query, mechanism, share, t, report_missing, remaining))
         return self._planned_and_released(asked, fresh, purpose, key)
@@ -341,11 +333,11 @@ class ServedTable(TableElsewhere):
     def _released(self, plan: Plan[Any], answer: dict[str, Any]) -> Release[Any]:
         """The release of an answer to this plan."""
         receipt = answer["receipt"]
-        booked, again = (_entry(receipt, name) for name in ("ledger", "repeated"))
-        parts = [_part(part, each, again) for part, each in zip(plan.parts, answer["released"], strict=True)]
+        booked, again = (entry(receipt, name) for name in ("ledger", "repeated"))
+        each = zip(plan.parts, answer["released"], strict=True)
+        parts = [part_released(of_part, released, again) for of_part, released in each]
         if plan.choice is not None:
-            (part,) = parts
-            return Release(part.plan, part.answer, part.time, part.released, booked, repeated=again)
+            return replace(parts[0], booked=booked)
         return Release(plan, booked=booked, repeated=again, by_part=dict(zip(plan.plans, parts, strict=True)))
 
     def __repr__(self) -> str:
@@ -387,51 +379,3 @@ def _refuse_no_share(share: float | None) -> None:
             "a service charges everyone: say how much of everyone's level this may spend. share=0.1 is a "
             "tenth."
         )
-
-
-def _known(document: dict[str, Any]) -> Known:
-    """What a service says of a table."""
-    user, levels = document["user"], document["levels"]
-    columns = {column["name"]: column["kind"] for column in document["columns"]}
-    columns |= {each["name"]: each["kind"] for each in (user, levels) if each is not None}
-    declared = {column["name"]: _declared(column) for column in document["columns"]}
-    return Known(
-        columns,
-        None if user is None else user["name"],
-        None if levels is None else levels["name"],
-        document["neighbors"],
-        frozenset(document["complete"]),
-        tuple(document["notes"]),
-        Description(document["name"], document["file"], document["about"], declared),
-    )
-
-
-def _declared(column: dict[str, Any]) -> Declared:
-    said: dict[str, Any] = {name: value for name, value in column.items() if name not in ("name", "kind")}
-    tuples: dict[str, Any] = {name: tuple(said[name]) for name in ("bounds", "total", "keys") if name in said}
-    return Declared(**{**said, **tuples})
-
-
-def _levels(listed: list[dict[str, Any]]) -> dict[int, int]:
-    """How many people have which level, in millionths."""
-    return {
-        PUBLIC if each["level"] == "inf" else int(Decimal(each["level"]) * MICRO): each["people"]
-        for each in listed
-    }
-
-
-def _rest(listed: list[dict[str, Any]], opted_out: int) -> Spec:
-    people = {0: opted_out, **_levels(listed)}
-    micro = np.fromiter(people, dtype=np.int64, count=len(people))
-    return Spec(micro, np.fromiter(people.values(), dtype=np.int64, count=len(people)), is_rest=True)
-
-
-def _entry(receipt: dict[str, Any], name: str) -> Booked | None:
-    return Booked(**receipt[name]) if name in receipt else None
-
-
-def _part(plan: Plan[Any], released: dict[str, Any], again: Booked | None) -> Release[Any]:
-    """The answer to one question, from what its mechanism released."""
-    fractions = [tuple(Fraction(x) for x in group) for group in released["groups"]]
-    value, finally_released = finished(plan, fractions)
-    return Release(plan, value, datetime.fromisoformat(released["time"]), finally_released, repeated=again)

@@ -8,24 +8,29 @@ answered in carrying.py.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from accord import catalogs
 from accord.budget import MICRO, level_text
-from accord.errors import PlanError, SourceError
+from accord.errors import LedgerError, PlanError, SourceError
 from accord.ledger import Ledger, requests, tokens
 from accord.ledger.history import Account
 from accord.ledger.person import Person
-from accord.ledger.requests import Request
+from accord.ledger.requests import QueueFullError, Request
 from accord.ledger.signing import Signature
+from accord.ledger.sqlite import SQLite
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Token, Tokens
 from accord.ledger.withdrawing import Withdrawal
 from accord.planning import Plan
 from accord.release.deciding import signed
 from accord.release.receipt import SCHEMA
+from accord.server.alone import is_locked
 from accord.server.asking import read_request
 from accord.server.carrying import Carrier
 from accord.server.desks import Desk
@@ -38,6 +43,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FAILED", "NOT_AGREED", "NOT_READABLE", "NotThereError", "Office"]
 _LOG = logging.getLogger("accord")
+MOST_PLANS = 4
+"""So many plans of one token are made at once."""
 _ENDED = {requests.CHARGED: requests.FAILED}
 """What is charged and not carried out any more has failed: noting it did not work."""
 
@@ -62,6 +69,8 @@ class Office:
         names = [name for name in self.catalog if self.catalog.ledger_of(name) == self.catalog.ledger]
         self.desks = {name: Desk(self.catalog, name, self.ledger) for name in names}
         """Tables with a ledger of their own are not asked about here."""
+        self._lock = Lock()
+        self._plans_of: Counter[str] = Counter()
         self._carrier = Carrier(
             self.ledger, self.tokens, self.desks, self._refuse_not_agreed, self.settings.longest
         )
@@ -72,6 +81,21 @@ class Office:
             else Heads(self.ledger.books, self.catalog.folder / file, self.settings.heads_every)
         )
         self.scans = Scans(self._carrier.carry_out, self._people)
+
+    def serve_alone(self) -> None:
+        """Keep other processes of this machine from serving the same ledger, as long as this one lives.
+
+        Another would take what this one has charged and not yet answered for interrupted.
+
+        Raises:
+            LedgerError: another one does.
+        """
+        store = self.ledger.books.store
+        if isinstance(store, SQLite) and not is_locked(Path(f"{store.path}.serving")):
+            raise LedgerError(
+                f"another process serves the ledger {store.label}. One process serves all tables of a "
+                "ledger: stop that one first."
+            )
 
     def open(self) -> None:
         """Take up what an earlier process has left."""
@@ -128,7 +152,8 @@ class Office:
     def plan(self, token: Token, name: str, values: Any) -> tuple[Plan, Selected | None]:
         """How a question would be answered, and how well."""
         desk = self._desk(token, name)
-        return desk.plan(read_request(values, is_release=False))
+        with self._planning(token):
+            return desk.plan(read_request(values, is_release=False))
 
     # ---- requests ------------------------------------------------------------------------------------------
 
@@ -142,7 +167,8 @@ class Office:
             return self.request_document(earlier)
         self._refuse_not_agreed()
         signed(self.ledger, token.name, asked.values.get("purpose"))
-        plan, _ = desk.plan(asked)  # refuses what cannot be answered, before it is queued
+        with self._planning(token):
+            plan, _ = desk.plan(asked)  # refuses what cannot be answered, before it is queued
         asked.refuse_other(plan)
         needs_approval = share > self.settings.approve_above
         request = requests.new_request(token.name, key, digest, name, share, asked.text, needs_approval)
@@ -282,6 +308,22 @@ class Office:
         return tokens.revoke(self.ledger.books, number, Signature(token.name, purpose))
 
     # ---- within --------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _planning(self, token: Token) -> Iterator[None]:
+        """One of the plans that are made at once, of which everybody may have a few."""
+        with self._lock:
+            if self._plans_of[token.id] >= MOST_PLANS:
+                raise QueueFullError(
+                    f"{MOST_PLANS} of your plans are being made, which is as many as may be at once. Try "
+                    "again soon."
+                )
+            self._plans_of[token.id] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._plans_of[token.id] -= 1
 
     def _own(self, token: Token, number: str) -> Request:
         """A request of whoever asks; of anybody for who guards."""

@@ -39,7 +39,7 @@ def add_to(site: Site) -> None:
 
     @site.get("/ask")
     def ask_page(visit: Visit) -> Response:
-        tables = site.office.tables(visit.token)
+        tables = site.tables(visit)
         if not tables:
             return site.show(visit, "nothing_to_ask.html")
         form = _form(tables, visit)
@@ -48,7 +48,7 @@ def add_to(site: Site) -> None:
 
     @site.get("/ask/plan")
     def plan_part(visit: Visit) -> Response:
-        tables = site.office.tables(visit.token)
+        tables = site.tables(visit)
         if not tables:
             raise NotThereError
         form = _form(tables, visit)

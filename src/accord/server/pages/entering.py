@@ -62,11 +62,12 @@ def add_to(site: Site) -> None:
     def first_page(visit: Visit) -> Response:
         if visit.signed_in is None:
             return go("/sign-in")
-        office, token = site.office, visit.token
+        office, token, tables = site.office, visit.token, site.tables(visit)
         listed = office.requests(token)
         waiting = [each for each in listed if each["state"] == requests.WAITING]
         values: dict[str, Any] = {
-            "tables": office.tables(token),
+            "tables": tables,
+            "closed": [name for name in site.names(visit) if name not in {table["name"] for table in tables}],
             "newest": listed[:_NEWEST],
             "waiting": waiting if token.role == OFFICER else [],
             "is_agreed": office.is_agreed,

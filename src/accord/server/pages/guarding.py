@@ -92,7 +92,7 @@ def add_to(site: Site) -> None:
     @site.get("/description")
     def description(visit: Visit) -> Response:
         office.refuse_others(visit.token, OFFICER)
-        tables = office.tables(visit.token)
+        tables = site.tables(visit)
         return site.show(visit, "description.html", is_agreed=office.is_agreed, tables=tables, wrong="")
 
     @site.post("/description")

@@ -64,7 +64,7 @@ def add_to(site: Site) -> None:
 
     @site.get("/levels")
     def levels(visit: Visit) -> Response:
-        tables = site.office.tables(visit.token)
+        tables = site.tables(visit)
         if not tables:
             return site.show(visit, "nothing_to_ask.html")
         name = visit.field("table") or tables[0]["name"]
@@ -74,7 +74,7 @@ def add_to(site: Site) -> None:
         spec = site.office.spec(visit.token, name)
         chosen, people = _chosen(spec)
         start = visit.field("start") if visit.field("start") in segmentations() else ""
-        if not chosen or people == 0:
+        if not any(tier.part for tier in chosen if tier.level > 0):  # nobody has chosen, or all are out
             start, people = start or next(iter(segmentations())), people or _PEOPLE
         beginning = _published(start, chosen) if start else chosen
         values: dict[str, Any] = {

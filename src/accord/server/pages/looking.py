@@ -61,7 +61,7 @@ def add_to(site: Site) -> None:
             older=urlencode({**chosen, "from": first + _ON_A_PAGE})
             if first + _ON_A_PAGE < len(events)
             else None,
-            tables=[table["name"] for table in site.office.tables(visit.token)],
+            tables=site.names(visit),
             kinds=("release", "repeat") if visit.role == ANALYST else KINDS,
             chosen=chosen,
             query=urlencode(chosen),
@@ -85,7 +85,7 @@ def add_to(site: Site) -> None:
     def budgets(visit: Visit) -> Response:
         events = site.office.history(visit.token, kind="release")
         accounts = site.office.accounts(visit.token)
-        quotas = {table["name"]: table.get("quota") for table in site.office.tables(visit.token)}
+        quotas = {table["name"]: table.get("quota") for table in site.tables(visit)}
         tables = [
             _budget(name, list(of_table), quotas.get(name), [e for e in events if e["table"] == name])
             for name, of_table in groupby(accounts, key=lambda account: account.table)

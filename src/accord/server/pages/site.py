@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader
 from starlette.staticfiles import StaticFiles
 
 import accord
-from accord.errors import AccordError, QueryError
+from accord.errors import AccordError, QueryError, SourceError
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Token
 from accord.server.access import COOKIE, Session, Sessions, refuse_from_elsewhere
 from accord.server.guard import Throttle
@@ -149,6 +149,23 @@ class Site:
         session, token = (None, None) if known is None else known
         request.state.visit = Visit(request, fields, session, token)
         return request.state.visit  # type: ignore[no-any-return]
+
+    # ---- tables --------------------------------------------------------------------------------------------
+
+    def tables(self, visit: Visit) -> list[dict[str, Any]]:
+        """The tables that somebody may ask about and that can be read now: another must not close a page."""
+        documents = []
+        for name in self.names(visit):
+            try:
+                documents.append(self.office.table(visit.token, name))
+            except SourceError:
+                continue  # the first page names it, and the service's log says why
+        return documents
+
+    def names(self, visit: Visit) -> list[str]:
+        """The names of the tables that somebody may ask about."""
+        granted = visit.token.grants if visit.role == ANALYST else self.office.desks
+        return [name for name in granted if name in self.office.desks]
 
     # ---- what is shown -------------------------------------------------------------------------------------
 
