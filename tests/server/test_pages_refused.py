@@ -3,6 +3,8 @@
 from random import Random
 from urllib.parse import urlencode
 
+import browsing
+import pytest
 from browsing import ALL, GUARDED, Visitor
 from serving import MARKER, SECRET, make_office, serving
 
@@ -48,6 +50,14 @@ def test_nobody_has_chosen_yet(tmp_path):
         page = ada.get("/levels")
         assert "Supposed: the default of [J] (2015)." in page and "mean of stay" in page
         assert "No plan yet" in ada.get("/ask?statistic=mean&column=stay")
+
+
+def test_a_browser_that_is_not_there_fails_where_all_tests_are_run(monkeypatch):
+    monkeypatch.setattr(browsing, "CHROMIUM", None)
+    for everywhere, outcome in (("true", pytest.fail.Exception), ("", pytest.skip.Exception)):
+        monkeypatch.setenv("CI", everywhere)
+        with pytest.raises(outcome, match="Install it: apt-get install chromium"), browsing.browser():
+            pass
 
 
 def test_garbage_is_refused_and_tells_nothing(tmp_path):

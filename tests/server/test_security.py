@@ -15,7 +15,7 @@ from serving import COUNT, DESCRIPTION, MARKER, MEAN, SECRET, SIGNED, Caller, ma
 
 from accord.errors import LedgerError
 from accord.ledger import requests, tokens
-from accord.ledger.tokens import ANALYST, Grant
+from accord.ledger.tokens import ANALYST, OFFICER, Grant
 from accord.server import guard, scans
 from accord.server.refusals import FAILED, NOT_NOW
 
@@ -92,6 +92,17 @@ def test_another_analysts_request_is_not_there_whatever_is_done_with_it(served):
     assert callers["bob"].ask(MEAN, 0.9, key="mine")[1]["id"] != waiting
     for each in callers["bob"].get("/api/requests?state=waiting")["requests"]:
         assert callers["bob"]("POST", f"/api/requests/{each['id']}/cancel")[1]["state"] == "cancelled"
+
+
+def test_nobody_decides_about_a_request_of_their_own(fresh):
+    made, callers, url = fresh
+    both = Caller(url, tokens.add(made.office.ledger.books, "ada", OFFICER, {}, 9, SIGNED)[1])
+    waiting = callers["ada"].ask(MEAN, 0.9)[1]["id"]
+    status, refused, _ = both(
+        "POST", f"/api/requests/{waiting}/decision", {"approved": True, "purpose": "mine"}
+    )
+    assert status == 422 and "nobody decides about a request of their own" in refused["error"]["message"]
+    assert callers["ada"].get(f"/api/requests/{waiting}")["state"] == "waiting"
 
 
 def test_a_grant_that_was_taken_back_stops_what_is_queued(fresh):

@@ -7,9 +7,9 @@ before anybody has chosen, from published shares of how people think about priva
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import islice
 from math import inf
@@ -20,6 +20,7 @@ from fastapi import Response
 import accord
 from accord.budget import MICRO, level_text
 from accord.errors import AccordError, QueryError, SpecError
+from accord.planning import Plan
 from accord.report.svg import Mark
 from accord.report.tables import error
 from accord.server.asking import public_text
@@ -91,7 +92,8 @@ def add_to(site: Site) -> None:
             supposed = _supposed(visit, beginning)
             share = _number(visit.field("share") or "0.05", "share", 1e-6, 1.0)
             values |= {"share": visit.field("share") or "0.05", "supposed": supposed, "wrong": ""}
-            values |= _effects(table, beginning, supposed, people, share)
+            planned = partial(site.office.suppose, visit.token, name)
+            values |= _effects(planned, table, beginning, supposed, people, share)
         except AccordError as fault:
             wrong = public_text(fault) or "this cannot be planned."
             values |= {"share": "0.05", "supposed": beginning, "wrong": wrong, "effects": [], "compared": ""}
@@ -211,13 +213,18 @@ def _questions(table: dict[str, Any]) -> Iterator[tuple[str, Query]]:
 
 
 def _effects(
-    table: dict[str, Any], before: list[Tier], after: list[Tier], people: int, share: float
+    planned: Callable[[Spec, Sequence[Query], float], list[Plan]],
+    table: dict[str, Any],
+    before: list[Tier],
+    after: list[Tier],
+    people: int,
+    share: float,
 ) -> dict[str, Any]:
     """The lowest expected error of each question, before and after."""
-    first, then = _spec(before, people), _spec(after, people)
+    labels, queries = zip(*_questions(table), strict=True)
+    first, then = (planned(_spec(tiers, people), queries, share) for tiers in (before, after))
     effects, marks = [], []
-    for label, query in _questions(table):
-        old, new = (accord.plan(spec, query, share=share) for spec in (first, then))
+    for label, old, new in zip(labels, first, then, strict=True):
         ratio = new.rmse / old.rmse if old.rmse else 1.0
         change = (
             "as before"
