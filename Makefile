@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test test-slow mutants golden release bench bench-peers lint clean
 
-setup: .venv/.ready-test  ## everything that tests and benchmarks use
+setup: .venv/.ready-test .venv/.browser  ## everything that tests and benchmarks use
 
 demo: .venv/.ready-demo  ## set up, then tell the whole story on bundled data
 	$(BIN)/accord demo
@@ -61,6 +61,14 @@ clean:
 .venv/.ready-demo: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[plot]'
 	@touch $@
+
+# Debian's Chromium, for tests of the service's pages, which are skipped without it (but not where CI=true)
+.venv/.browser: | .venv/bin/python
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		(apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium) \
+			>.venv/chromium.log 2>&1 || true; fi
+	@if command -v chromium >/dev/null; then touch $@; \
+		else echo "no browser: tests of pages are skipped. Install one as root: apt-get install chromium"; fi
 
 .venv/.ready-test: pyproject.toml constraints.txt | .venv/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'

@@ -24,6 +24,8 @@ SEEDED_BY_CONFTEST = {
 KNOWN = {
     "src/accord/people/table.py": "a name for a table, which is compared with itself alone",
     "src/accord/lab/audit/noise_source.py": "looks where the noise comes from, and decides nothing by what it draws",
+    "src/accord/server/access.py": "cookies and secrets of forms, which are compared with themselves alone",
+    "src/accord/server/pages/asking.py": "keys of requests, of which two are the same once in 2¹²⁸ times",
     "src/accord/server/client.py": "keys of requests, which are compared with themselves alone",
     "tests/conftest.py": "gives tests that are marked operating_system the real noise",
     "tests/planted.py": "bugs that are planted in the source of the noise",

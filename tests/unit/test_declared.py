@@ -161,6 +161,17 @@ def test_what_is_declared_to_be_complete_is_taken_so():
     assert plan.rmse < described().plan(accord.mean("stay", (0, 120))).rmse
 
 
+def test_a_description_is_named_without_its_place(tmp_path):
+    """Plans and receipts are read by people who are not to know where files lie."""
+    (tmp_path / "people.csv").write_text("id,age\n1,30\n2,40\n")
+    text = 'schema = 1\n[tables.people]\nsource = "people.csv"\nepsilon = 1\n'
+    declared = '[tables.people.columns.age]\nbounds = [0, 100]\nmissing = "none"\n'
+    (tmp_path / "accord.toml").write_text(text + declared)
+    assumptions = accord.catalog(tmp_path / "accord.toml")["people"].plan(accord.mean("age")).assumptions
+    assert "accord.toml declares that no value is missing: age" in assumptions
+    assert not any(str(tmp_path) in sentence for sentence in assumptions)
+
+
 def test_an_undescribed_question_says_what_it_is():
     question = accord.mean("stay", where="age > 3")
     assert (

@@ -43,7 +43,7 @@ def serve(
 ) -> None:
     """Let others ask about the tables of CATALOG [default: accord.toml], who never hold the data.
     Who may sign in is said by 'accord token add'."""
-    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
+    missing = [name for name in ("fastapi", "jinja2", "uvicorn") if find_spec(name) is None]
     if missing:
         raise AccordError(f"serving needs {' and '.join(missing)}. Install accord[web].")
     if (cert is None) != (tls_key is None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord import relation
@@ -83,7 +84,7 @@ def _about_complete(table: Table, columns: tuple[str, ...]) -> str:
     are = f"{', '.join(columns)} {'is' if len(columns) == 1 else 'are'}"
     if table.description is None or table.reader.engine.complete.issuperset(columns):
         return f"the table declares that no value is missing: {are} NOT NULL there"
-    return f"{table.description.file} declares that no value is missing: {', '.join(columns)}"
+    return f"{Path(table.description.file).name} declares that no value is missing: {', '.join(columns)}"
 
 
 def _about_rows(table: Table, query: Query) -> str:

@@ -20,6 +20,7 @@ from accord.server.api import api
 from accord.server.asking import public_text
 from accord.server.guard import App, Guard, Throttle
 from accord.server.office import Office
+from accord.server.pages import pages
 from accord.server.refusals import STATUS, NotThereError, spoken
 
 _LOG = logging.getLogger("accord")
@@ -43,36 +44,45 @@ def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool 
         lifespan=lifespan,
     )
     app.include_router(api(office, throttle))
+    site = pages(office, throttle, is_encrypted)
+    app.include_router(site.routes)
+    app.mount("/static", site.static)
+
+    def _error(request: Request, status: int, kind: str, message: str) -> Response:
+        return site.refusal(request, status, message) or _document(status, kind, message)
 
     @app.exception_handler(AccordError)
-    async def refused(_: Request, fault: AccordError) -> Response:
+    async def refused(request: Request, fault: AccordError) -> Response:
         status = next((status for kind, status in STATUS if isinstance(fault, kind)), None)
         if status is None and public_text(fault) is None:
             _LOG.warning("%s: %s", type(fault).__name__, fault)
             status = 409 if isinstance(fault, LedgerError) else 503
-            return _error(status, type(fault).__name__, spoken(fault, office.ledger.label))
-        return _error(status or 422, type(fault).__name__, str(fault))
+            return _error(request, status, type(fault).__name__, spoken(fault, office.ledger.label))
+        return _error(request, status or 422, type(fault).__name__, str(fault))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, fault: RequestValidationError) -> Response:
+    async def invalid(request: Request, fault: RequestValidationError) -> Response:
         names = ", ".join(dict.fromkeys(str(error["loc"][-1]) for error in fault.errors()))
         wrong = f"{names} is missing, or is not what it should be: see /openapi.json."
-        return _error(422, "QueryError", wrong)
+        return _error(request, 422, "QueryError", wrong)
 
     @app.exception_handler(Exception)
-    async def unforeseen(_: Request, __: Exception) -> Response:
-        return _error(500, "FailedError", "this failed for a reason that nobody thought of. It is logged.")
+    async def unforeseen(request: Request, _: Exception) -> Response:
+        unknown = "this failed for a reason that nobody thought of. It is logged."
+        return _error(request, 500, "FailedError", unknown)
 
     @app.exception_handler(HTTPException)
-    async def not_found(_: Request, fault: HTTPException) -> Response:
+    async def not_found(request: Request, fault: HTTPException) -> Response:
         if fault.status_code == 404:
-            return await refused(_, NotThereError())
-        return _error(fault.status_code, "QueryError", "this is asked in another way: see /openapi.json.")
+            return await refused(request, NotThereError())
+        return _error(
+            request, fault.status_code, "QueryError", "this is asked in another way: see /openapi.json."
+        )
 
     return Guard(app, (*hosts, *office.settings.hosts), is_encrypted)
 
 
-def _error(status: int, kind: str, message: str) -> Response:
+def _document(status: int, kind: str, message: str) -> Response:
     document = {"schema": SCHEMA, "error": {"type": kind, "message": message}}
     headers = {"retry-after": "5"} if status == 429 else {}
     return Response(to_json(document), status, headers, media_type="application/json")

@@ -27,7 +27,7 @@ from accord.ledger.signing import Signature
 from accord.ledger.sqlite import SQLite
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Token, Tokens
 from accord.ledger.withdrawing import Withdrawal
-from accord.planning import Plan
+from accord.planning import Plan, plan
 from accord.release.deciding import signed
 from accord.release.receipt import SCHEMA
 from accord.server.alone import is_locked
@@ -37,6 +37,8 @@ from accord.server.desks import Desk
 from accord.server.heads import Heads, head
 from accord.server.refusals import FAILED, NOT_AGREED, NOT_READABLE, NotThereError
 from accord.server.scans import Scans
+from accord.spec import Spec
+from accord.statistics import Query
 
 if TYPE_CHECKING:
     from accord.statistics.select import Selected
@@ -155,6 +157,14 @@ class Office:
         with self._planning(token):
             return desk.plan(read_request(values, is_release=False))
 
+    def suppose(
+        self, token: Token, name: str, spec: Spec, queries: Sequence[Query], share: float
+    ) -> list[Plan]:
+        """Plans of questions like those about a table, from levels that somebody supposes."""
+        self._desk(token, name)
+        with self._planning(token):
+            return [plan(spec, query, share=share) for query in queries]
+
     # ---- requests ------------------------------------------------------------------------------------------
 
     def submit(self, token: Token, name: str, values: Any, key: str) -> dict[str, Any]:
@@ -229,6 +239,7 @@ class Office:
             "table": request.table,
             "share": level_text(request.share),
             "purpose": request.asked.get("purpose"),
+            "asked": request.asked,
             "time": request.time,
             "state": state,
             "before": self.scans.place(request.id),
