@@ -19,7 +19,7 @@ IN_SOURCES = {
     ".ci", ".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "Makefile", "PKG-INFO", "README.md",
     "SECURITY.md", "bench", "constraints.txt", "docs", "pyproject.toml", "src", "tests",
 }  # fmt: skip
-NOT_CODE = {".css", ".html", ".js", ".parquet", ".json", ".csv", ".txt", ".md", ""}
+NOT_CODE = {".css", ".svg", ".html", ".js", ".parquet", ".json", ".csv", ".txt", ".md", ""}
 """Endings of what lies beside the code in src: data, licences, and what the service's pages need."""
 
 
