@@ -136,7 +136,8 @@ def main() -> None:
         axis.set(yscale="log", xlabel="columns, with the intercept", title=name, xticks=[*by_columns])
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("RMSE from least squares, of [−1, 1]")
-    axes[0].legend(frameon=False, ncols=1, fontsize=6)
+    axes[-1].legend(frameon=False, ncols=2, fontsize=6, loc="upper left")
+    axes[-1].set_ylim(top=0.5)
     figure.savefig(Path(__file__).with_name("regressions.png"), dpi=130)
 
 
