@@ -187,6 +187,13 @@ def test_what_comes_back_are_the_same_people_planned_for_another_size():
     assert summaries[0].amount.tolist() == summaries[1].amount.tolist()
 
 
+def test_who_is_expected_to_opt_out_stays_so():
+    expected = Spec.from_groups({0: 50, 0.5: 400, 2.0: 300})
+    people = accord.table({"x": [1.0], "e": [0.5]}, epsilon="e", levels="private", expected=expected)
+    done, _ = chosen(people)
+    assert done.expected == done.people.spec() and done.expected.opted_out == 50
+
+
 def test_a_table_of_a_file_is_pickled_with_what_was_chosen(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("x,e\n1,0.5\n2,2\n", encoding="utf-8")

@@ -9,8 +9,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
-import numpy as np
-
 from accord import planning, relation
 from accord.budget import level_text
 from accord.engines import Engine, Kind, absolute, can_be_opened_again, has_place, without_password
@@ -423,8 +421,7 @@ class Table:
     def expecting(self, expected: Spec) -> Table:
         """These people, with private levels, planned for other numbers of the same levels."""
         other = copy(self)
-        levels, tiers = np.append(expected.micro, 0), self.spec().tiers
-        roster = Spec(levels, np.append(expected.people, self.spec().opted_out), tiers, is_expected=True)
+        roster = expected.as_expected(self.spec().tiers)
         reader = TableReader(self.reader.engine, self.reader.levels, self.user, roster)
         reader.spending = self.reader.spending
         other._read_by(reader)

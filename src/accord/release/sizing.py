@@ -99,7 +99,8 @@ def choice(expected: Spec, query: Query | None, share: float, sizes: Sequence[fl
         people = np.maximum(1, np.floor(expected.people * factor)).astype(np.int64)
         tau = clip(as_floats(expected.micro), people, float(ratio))
         whole = LARGEST if tau == inf else max(1, min(floor(tau * MICRO), LARGEST))
-        spec = Spec(expected.micro, people, expected.tiers, is_expected=True)
+        numbers = np.append(people, expected.opted_out)
+        spec = Spec(np.append(expected.micro, 0), numbers, expected.tiers, is_expected=True)
         if taus and taus[-1] == whole:  # the smaller size is no other choice
             specs[-1] = spec
             continue
