@@ -7,7 +7,7 @@ import random
 import socket
 import sys
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Event
 
 import pytest
@@ -178,7 +178,7 @@ def test_times_of_answers_are_from_before_values_were_read(served, monkeypatch):
     carry_out, started = releasing.carry_out, []
 
     def noted(*args, **more):
-        started.append(datetime.now(UTC).isoformat())
+        started.append(datetime.now(UTC))
         return carry_out(*args, **more)
 
     monkeypatch.setattr(releasing, "carry_out", noted)
@@ -186,7 +186,9 @@ def test_times_of_answers_are_from_before_values_were_read(served, monkeypatch):
     done = callers["ada"].answer(questions, 0.05, fresh=True)
     times = [receipt["time"] for receipt in done["answer"]["receipt"]["receipts"]]
     # a microsecond for each draw, from the moment at which people were charged
-    assert len(set(times)) == 3 and times[0] <= started[0] and times[-1][:-7] >= done["time"][:19]
+    moments = [datetime.fromisoformat(time) for time in times]
+    assert len(set(moments)) == 3 and max(moments) - min(moments) == timedelta(microseconds=2)
+    assert datetime.fromisoformat(done["time"]) <= min(moments) <= started[0]
     assert [each["time"] for each in done["answer"]["released"]] == times
     booked = callers["olive"].get("/api/history?actor=ada")["history"][-1]
     assert [receipt["time"] for receipt in booked["receipts"]] == times
@@ -317,6 +319,17 @@ def test_how_long_is_waited_for_is_a_number(served):
     for wait in ("nan", "inf", "-1", "x", "1e999"):
         assert callers["ada"]("GET", f"/api/requests/{done['id']}?wait={wait}")[0] == 422, wait
     assert callers["ada"]("GET", f"/api/requests/{done['id']}?wait=1e9")[0] == 200
+
+
+def test_more_than_so_many_of_a_token_are_not_waited_for(served, monkeypatch):
+    from accord.server import api
+
+    _, callers, _ = served
+    waiting = callers["ada"].ask(MEAN, 0.9, key="waited for")[1]
+    monkeypatch.setattr(api, "MOST_WAITS", 0)
+    monkeypatch.setattr(api, "LONGEST_WAIT", 1e9)  # or this would take as long
+    assert callers["ada"].get(f"/api/requests/{waiting['id']}?wait=1e9")["state"] == "waiting"
+    assert callers["ada"]("POST", f"/api/requests/{waiting['id']}/cancel")[1]["state"] == "cancelled"
 
 
 def test_injections_are_names_that_nobody_has(served):
