@@ -22,6 +22,7 @@ from accord.errors import (
     ServiceError,
     SourceError,
 )
+from accord.server.sending import sendable
 
 
 @pytest.fixture(scope="module")
@@ -342,6 +343,52 @@ def test_a_broken_connection_is_charged_once(served):
         answer = people.release(accord.count("stay > 17"), share=0.01, fresh=True)
         assert answer.booked is not None and seen.count(b"POST") == 3
     assert len(made.office.ledger.history()) == before + 1
+
+
+def test_who_has_no_patience(served):
+    made, url, _, _ = served
+    token = made.tokens["ada"]
+    hasty = accord.connect(url, token, patience=0.0)["people"]
+    with pytest.raises(ServiceError, match=r"nothing has become of the request yet.*key='hasty'"):
+        hasty.release(accord.count("stay > 23"), share=0.01, key="hasty")
+    patient = accord.connect(url, token)["people"]
+    assert patient.release(accord.count("stay > 23"), share=0.01, key="hasty").booked is not None
+    with losing(url, {1}) as (way, _):
+        people = accord.connect(way, token, patience=0.0)["people"]
+        with pytest.raises(ServiceError, match=r"the connection to .* is broken"):
+            people.release(accord.count("stay > 24"), share=0.01)
+    busy = (
+        b"HTTP/1.1 503 Busy\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+    )
+    with answering(busy) as other, pytest.raises(ServiceError, match="is busy"):
+        accord.connect(other, token, patience=0.0)
+
+
+def test_what_cannot_be_sent(served):
+    _, _, people, _ = served
+    changed = replace(accord.mean("stay", (0, 60)), std=3.0)  # by no constructor
+    with pytest.raises(QueryError, match="mean of stay cannot be sent to a service"):
+        people.release(changed, share=0.1)
+    with pytest.raises(QueryError, match="keys= holds a bytes, which cannot be sent"):
+        sendable({"keys": ["A", b"B"]})
+    assert sendable({"a": {"b": (np.int64(3), Fraction(1, 2))}, "c": None}) == {
+        "a": {"b": [3, 0.5]},
+        "c": None,
+    }
+
+
+def test_a_plan_that_is_stale_when_its_turn_comes_is_not_charged(tmp_path, monkeypatch):
+    made = make_office(tmp_path)
+    with serving(made.office) as url:
+        people = accord.connect(url, made.tokens["ada"])["people"]
+        plan = people.plan(STAY, share=0.1)
+        other = people.plan(STAY, share=0.2)
+        desk = made.office.desks["people"]
+        monkeypatch.setattr(desk, "plan_of", lambda table, asked: (other, None))
+        monkeypatch.setattr(desk, "plan", lambda asked: (plan, None))  # as it was when it was asked
+        with pytest.raises(PlanError, match="has another plan for this now"):
+            people.release(plan)
+    assert made.office.ledger.history() == []
 
 
 def test_levels_that_have_changed_since_it_was_opened(tmp_path):

@@ -67,7 +67,7 @@ def test_many_analysts_at_once(tmp_path, analysts):
 
 
 class Server:
-    """`accord serve` in a process of its own."""
+    """`accord serve` in a process of its own, whose log is a file: a pipe that nobody reads would fill."""
 
     def __init__(self, folder):
         command = [
@@ -83,17 +83,20 @@ class Server:
             "--why",
             "x",
         ]
-        self._process = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self._log = folder / "serve.log"
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(
+                command, cwd=folder, stdout=subprocess.PIPE, stderr=log, text=True
+            )
         line = self._process.stdout.readline()
-        assert line.startswith("serving at http"), line + self._process.stderr.read()
+        assert line.startswith("serving at http"), line + self._log.read_text()
         self.url = line.split()[-1]
 
     def kill(self, number=signal.SIGKILL):
-        """What it wrote to stderr."""
+        """What it logged."""
         os.kill(self._process.pid, number)
-        return self._process.communicate()[1]
+        self._process.communicate()
+        return self._log.read_text()
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(50, marks=pytest.mark.slow)])

@@ -319,6 +319,17 @@ def test_how_long_is_waited_for_is_a_number(served):
     assert callers["ada"]("GET", f"/api/requests/{done['id']}?wait=1e9")[0] == 200
 
 
+def test_more_than_so_many_of_a_token_are_not_waited_for(served, monkeypatch):
+    from accord.server import api
+
+    _, callers, _ = served
+    waiting = callers["ada"].ask(MEAN, 0.9, key="waited for")[1]
+    monkeypatch.setattr(api, "MOST_WAITS", 0)
+    monkeypatch.setattr(api, "LONGEST_WAIT", 1e9)  # or this would take as long
+    assert callers["ada"].get(f"/api/requests/{waiting['id']}?wait=1e9")["state"] == "waiting"
+    assert callers["ada"]("POST", f"/api/requests/{waiting['id']}/cancel")[1]["state"] == "cancelled"
+
+
 def test_injections_are_names_that_nobody_has(served):
     made, callers, _ = served
     hostile = [

@@ -13,7 +13,7 @@ def test_a_misspelt_name_of_the_package_is_asked_about(name, meant):
     with pytest.raises(AttributeError) as error:
         getattr(accord, name)
     assert str(error.value).startswith(
-        f"module 'accord' has no attribute {name!r}: did you mean {meant!r}? Known: 'catalog', 'correlation', "
+        f"module 'accord' has no attribute {name!r}: did you mean {meant!r}? Known: 'catalog', 'connect', 'correlation', "
     )
 
 

@@ -126,10 +126,10 @@ def submit(books: Books, request: Request, most: int, most_queued: int = 10_000)
             if earlier[0].digest != request.digest:
                 raise KeyConflictError(CONFLICT)
             return earlier[0]
-        pending = _chosen(db, "WHERE actor = ? AND state IN (?, ?)", request.actor, WAITING, QUEUED)
-        if len(pending) >= most:
+        pending = _count(db, "WHERE actor = ? AND state IN (?, ?)", request.actor, WAITING, QUEUED)
+        if pending >= most:
             raise QueueFullError(
-                f"{len(pending)} of your requests are waiting, which is as many as may be. "
+                f"{pending} of your requests are waiting, which is as many as may be. "
                 "Wait for one, or cancel one."
             )
         if _count(db, "WHERE state = ?", QUEUED) >= most_queued:
@@ -174,8 +174,8 @@ def refuse_above(db: Session, request: Request, quota: Quota) -> None:
 
 def spent(db: Session, actor: str, table: str, since: str) -> int:
     """What an analyst has spent of a table since a moment, as a share of everyone's level in millionths."""
-    asked = _chosen(db, "WHERE actor = ? AND tab = ? AND charged >= ?", actor, table, since)
-    return sum(request.share for request in asked)
+    asked = "FROM accord_request WHERE actor = ? AND tab = ? AND charged >= ?"
+    return int(db.rows(f"SELECT COALESCE(SUM(share), 0) {asked}", actor, table, since)[0][0])
 
 
 def answered(db: Session, request: Request, document: dict[str, Any]) -> None:

@@ -56,6 +56,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "digest TEXT NOT NULL, tab TEXT NOT NULL, share BIGINT NOT NULL, time TEXT NOT NULL, "
         "state TEXT NOT NULL, body TEXT NOT NULL, entry BIGINT NOT NULL, charged TEXT NOT NULL, "
         "answer TEXT NOT NULL, UNIQUE (actor, key))",
+        "CREATE INDEX accord_request_state ON accord_request (state)",
     ),
 )
 """The n-th brings a ledger from version n − 1 to n. A migration that has been released is never changed."""

@@ -130,9 +130,12 @@ class Caller:
             )
         if status in _BUSY and kind not in KINDS:
             raise ServiceError(f"{self.label} is busy: {message} Try again later.")
-        if kind == StalePlanError.__name__:
-            raise StalePlanError
-        raise KINDS.get(kind, ServiceError)(message)
+        raise refusal(kind, message)
+
+
+def refusal(kind: str, message: str) -> AccordError:
+    """What a service refuses, as an error of its kind."""
+    return StalePlanError() if kind == StalePlanError.__name__ else KINDS.get(kind, ServiceError)(message)
 
 
 def _checked(url: str, allow_http: bool) -> str:

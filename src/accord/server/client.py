@@ -15,6 +15,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import quote
 
@@ -31,7 +32,7 @@ from accord.people.elsewhere import TableElsewhere
 from accord.planning import Plan
 from accord.release import Release
 from accord.release.selected import Answers
-from accord.server.calling import KINDS, Caller
+from accord.server.calling import Caller, refusal
 from accord.server.receiving import entry, known, levels_of, part_released, rest
 from accord.server.refusals import StalePlanError
 from accord.server.sending import request_document, sendable
@@ -41,6 +42,8 @@ from accord.statistics.declared import Undescribed
 
 _PLANS = 256
 """So many plans are known again when they are released."""
+_PAUSE = 1.0
+"""Seconds between two looks at a request."""
 _PENDING = ("queued", "running", "charged")
 
 
@@ -313,7 +316,10 @@ class ServedTable(TableElsewhere):
                         f"nothing has become of the request yet. Ask again later with key={key!r}: it is "
                         "the same request, and charged once."
                     )
+                started = monotonic()
                 document = self._caller.get(f"{path}?wait=25")
+                if document["state"] in _PENDING:  # a service that is busy does not wait for as long
+                    sleep(max(0.0, _PAUSE - (monotonic() - started)))
         match document["state"]:
             case "done":
                 answer: dict[str, Any] = document["answer"]
@@ -327,7 +333,7 @@ class ServedTable(TableElsewhere):
                 raise ChargedError(f"charged, no answer: {document['error']['message']}")
             case "refused":
                 error = document["error"]
-                raise KINDS.get(error["type"], ServiceError)(error["message"])
+                raise refusal(error["type"], error["message"])
         raise ServiceError("this request was cancelled, or declined by the officer. Nothing was charged.")
 
     def _released(self, plan: Plan[Any], answer: dict[str, Any]) -> Release[Any]:

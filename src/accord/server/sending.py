@@ -69,6 +69,6 @@ def _plain(name: str, value: Any) -> Any:
             return number
         case Mapping():
             return {str(key): _plain(name, each) for key, each in value.items()}
-        case Iterable():
+        case Iterable() if not isinstance(value, bytes):
             return [_plain(name, each) for each in value]
     raise QueryError(f"{name}= holds a {type(value).__name__}, which cannot be sent to a service.")
