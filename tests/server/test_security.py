@@ -7,7 +7,7 @@ import random
 import socket
 import sys
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Event
 
 import pytest
@@ -178,7 +178,7 @@ def test_times_of_answers_are_from_before_values_were_read(served, monkeypatch):
     carry_out, started = releasing.carry_out, []
 
     def noted(*args, **more):
-        started.append(datetime.now(UTC).isoformat())
+        started.append(datetime.now(UTC))
         return carry_out(*args, **more)
 
     monkeypatch.setattr(releasing, "carry_out", noted)
@@ -186,7 +186,9 @@ def test_times_of_answers_are_from_before_values_were_read(served, monkeypatch):
     done = callers["ada"].answer(questions, 0.05, fresh=True)
     times = [receipt["time"] for receipt in done["answer"]["receipt"]["receipts"]]
     # a microsecond for each draw, from the moment at which people were charged
-    assert len(set(times)) == 3 and times[0] <= started[0] and times[-1][:-7] >= done["time"][:19]
+    moments = [datetime.fromisoformat(time) for time in times]
+    assert len(set(moments)) == 3 and max(moments) - min(moments) == timedelta(microseconds=2)
+    assert datetime.fromisoformat(done["time"]) <= min(moments) <= started[0]
     assert [each["time"] for each in done["answer"]["released"]] == times
     booked = callers["olive"].get("/api/history?actor=ada")["history"][-1]
     assert [receipt["time"] for receipt in booked["receipts"]] == times
