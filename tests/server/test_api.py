@@ -222,6 +222,7 @@ def test_people_are_looked_up_and_withdrawn_by_the_officer_alone(fresh):
         assert callers[name]("POST", "/api/withdraw", {"ids": ["p1"], "purpose": "x"})[0] == 404
     person = callers["olive"]("POST", "/api/person", asked)[1]
     assert person["level"] == "4" and len(person["releases"]) == 1
+    assert str(made.folder) not in json.dumps(person)
     unknown = callers["olive"]("POST", "/api/person", {"id": "nobody", "purpose": "they asked"})
     assert unknown[0] == 409 and str(made.folder) not in unknown[1]["error"]["message"]
     done = callers["olive"]("POST", "/api/withdraw", {"ids": ["p1"], "purpose": "they asked"})

@@ -159,6 +159,7 @@ def test_what_is_forbidden_and_what_is_not_there_look_alike(fresh):
             *("/board?table=hidden", "/audit/page.html", "/history?kind=token"),
         )
     ]
+    pages += [bob.post("/audit", mechanism="affine", statistic="mean")]
     pages += [bob.post(path, request="x", id="p1", purpose="x") for path in GUARDED[:5] if path != "/board"]
     assert {status for status, *_ in pages} == {404}
     texts = {re.sub(r' aria-current="page"|value="[^"]*"', "", page) for _, page, _ in pages}

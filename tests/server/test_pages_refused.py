@@ -8,6 +8,10 @@ import pytest
 from browsing import ALL, GUARDED, Visitor
 from serving import MARKER, SECRET, make_office, serving
 
+from accord.errors import QueryError
+from accord.server.pages.audits import Audits, Run
+from accord.server.refusals import NotThereError
+
 PATHS = (
     *(*ALL, *GUARDED, "/ask/plan", "/ask/release", "/withdraw", "/sign-in", "/requests/x", "/requests/x/cancel"),
     *("/history.csv", "/history.json", "/requests/x/receipt.json", "/audit/page.html", "/static/", "/static/%2e%2e/access.py"),
@@ -50,6 +54,37 @@ def test_nobody_has_chosen_yet(tmp_path):
         page = ada.get("/levels")
         assert "Supposed: the default of [J] (2015)." in page and "mean of stay" in page
         assert "No plan yet" in ada.get("/ask?statistic=mean&column=stay")
+
+
+def test_forms_that_cannot_be_read(tmp_path):
+    made = make_office(tmp_path)
+    with serving(made.office) as url:
+        ada, olive = Visitor(url, made.tokens["ada"]), Visitor(url, made.tokens["olive"])
+        for asked in ("", "{", "[" * 5_000):
+            status, page, _ = ada.post("/ask/release", table="people", key="k", asked=asked)
+            assert status == 409 and "This form cannot be read. Open the page anew" in page, asked
+        status, page, _ = ada("/history?" + "&".join(f"x{k}=1" for k in range(500)))
+        assert status == 422 and "This form cannot be read. Open its page again" in page
+        assert ada("/history?x=%ff")[0] == 422
+        page = olive.post("/withdraw", id="\n", purpose="x", sure="yes")[1]
+        assert "Give 1 to 1,000 ids, one on a line. Nothing was done." in page
+        page = olive.post("/person", id="p1", purpose=" ")[1]
+        assert "Say why: it is booked with your name. Nothing was done." in page
+    assert [event["kind"] for event in made.office.ledger.history(kind="all")].count("person") == 0
+
+
+def test_one_audit_at_a_time(tmp_path):
+    audits = Audits()
+    with pytest.raises(QueryError, match="there is no mechanism 'afine': did you mean 'affine'"):
+        audits.start("afine", "mean")
+    with pytest.raises(QueryError, match="the page audits no 'secret'"):
+        audits.start("affine", "secret")
+    with pytest.raises(NotThereError):
+        audits.page()
+    audits.newest = Run("affine", "mean", "2026-05-03T12:00:00+00:00")
+    with pytest.raises(QueryError, match=r"an audit is running\. Wait for its end"):
+        audits.start("affine", "mean")
+    assert audits.newest.looks == []
 
 
 def test_a_browser_that_is_not_there_fails_where_all_tests_are_run(monkeypatch):

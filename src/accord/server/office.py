@@ -257,7 +257,8 @@ class Office:
     def person(self, token: Token, person: Any, purpose: str) -> Person:
         """Everything that the ledger knows about somebody."""
         self.refuse_others(token, OFFICER)
-        return self.ledger.person(person, actor=token.name, purpose=purpose)
+        found = self.ledger.person(person, actor=token.name, purpose=purpose)
+        return replace(found, ledger=self.settings.title)  # not where it lies
 
     def withdraw(self, token: Token, people: Sequence[Any], purpose: str) -> Withdrawal:
         """Leave nothing to people, in any table."""

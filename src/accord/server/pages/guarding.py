@@ -25,6 +25,7 @@ _EMPTY: dict[str, Any] = {
     "purpose": "",
     "ids": "",
     "why": "",
+    "numbers": "",
 }
 
 
@@ -64,7 +65,7 @@ def add_to(site: Site) -> None:
     @site.post("/person")
     def person(visit: Visit) -> Response:
         office.refuse_others(visit.token, OFFICER)
-        shown = _EMPTY | {"id": visit.field("id"), "purpose": visit.field("purpose")}
+        shown = _EMPTY | {name: visit.field(name) for name in ("id", "purpose", "numbers")}
         try:
             found = office.person(visit.token, _id(visit), _purpose(visit))
         except NotThereError:
