@@ -135,7 +135,8 @@ def staircase(title: str, lines: Sequence[Line], first: str, last: str) -> Marku
         f'<svg class="staircase" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
         f'role="img" font-size="12" font-family="system-ui,sans-serif" fill="currentColor" '
         f'aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title><desc>{escape(described)}</desc>{''.join(pieces)}</svg></div></figure>"
+        f"<title>{escape(title)}</title><desc>{escape(described)}</desc>{''.join(pieces)}"
+        "</svg></div></figure>"
     )
 
 
