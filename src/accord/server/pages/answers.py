@@ -113,12 +113,16 @@ def _notes(receipt: dict[str, Any]) -> Iterator[str]:
     if isinstance(value, dict) and "coefficients" in value:
         yield f"A prediction is off by at most {number(interval['bounds'][1], 4)}, with the confidence above."
         yield from (note for note in [value.get("note")] if note)
-    if isinstance(receipt.get("break_even_gap"), float) and receipt["query"]["statistic"] == "mean":
-        gap = number(receipt["break_even_gap"], 4)
-        yield (
-            f"If the means of people with different levels differ by more than {gap}, that may matter more "
-            "than this error."
-        )
+    if receipt.get("break_even_gap") is not None:
+        yield "The error and the interval are right if levels do not go with values." + _breaks_even(receipt)
+
+
+def _breaks_even(receipt: dict[str, Any]) -> str:
+    """From which gap on that matters, of a mean, whose gap is in its own unit."""
+    gap = receipt["break_even_gap"]
+    if receipt["query"]["statistic"] != "mean" or not isinstance(gap, float):
+        return ""
+    return f" As it was planned, it breaks even where their means lie {number(gap, 4)} apart."
 
 
 def _rows(receipt: dict[str, Any], columns: tuple[str, ...]) -> Iterator[Row]:

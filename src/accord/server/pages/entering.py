@@ -9,8 +9,9 @@ from fastapi import Response
 from accord.ledger import requests
 from accord.ledger.tokens import ANALYST, OFFICER
 from accord.server.access import COOKIE, LIFETIME, is_secure, local_path
+from accord.server.api import sign_in as token_of
 from accord.server.pages.site import Site, Visit, go
-from accord.server.refusals import ThrottledError
+from accord.server.refusals import SignInError
 
 _WRONG = "There is no valid token with this text. Look whether all of it was copied, or ask for a new one."
 _NEWEST = 5
@@ -27,11 +28,9 @@ def add_to(site: Site) -> None:
     @site.post("/sign-in")
     def sign_in(visit: Visit) -> Response:
         then = local_path(visit.field("next", "/"))
-        if site.throttle.is_closed(visit.address):
-            raise ThrottledError
-        token = site.office.signed_in(visit.field("token"))
-        if token is None:
-            site.throttle.failed(visit.address)
+        try:
+            token = token_of(site.office, site.throttle, visit.address, visit.field("token"))
+        except SignInError:
             return site.show(visit, "sign_in.html", 401, then=then, wrong=_WRONG)
         if (earlier := visit.request.cookies.get(COOKIE)) is not None:
             site.sessions.end(earlier)
