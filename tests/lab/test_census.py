@@ -1,6 +1,7 @@
 """Census-like people and the regressions on them: the generator, the fast sums, the functional mechanism, and accord's own path rebuilt from sums."""
 
 import itertools
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -17,7 +18,7 @@ from accord.mechanisms import regression
 from accord.relation import REPLACE
 from accord.release.answer import answer
 from accord.statistics.encoding import Q
-from accord.statistics.moment_boxes import KINDS, moments_of
+from accord.statistics.moment_boxes import KINDS, PARTS, moments_of
 from accord.statistics.moments import sensitivity
 
 N = 20_000
@@ -315,7 +316,8 @@ def test_affine_with_boxes_from_sums_is_accords_release(people, coded, monkeypat
     """As above, and noises of the same variances: a mean square of each kind of moment within 10 %."""
     if one:
         halves = regression.offered
-        monkeypatch.setattr(regression, "offered", lambda target: halves(target)[:1])
+        undivided = {"halves": False, "share": PARTS}
+        monkeypatch.setattr(regression, "offered", lambda target: [replace(halves(target)[0], **undivided)])
     n = 20_000
     table, levels = table_of(people, n, "replace")
     decided, noise = table.plan(coded.query, "affine"), Fixed()

@@ -111,11 +111,7 @@ def left_to_the_table(constructor: Callable[..., Any]) -> Callable[..., Any]:
     def ask(*args: Any, **options: Any) -> Any:
         arguments = dict(parameters.bind(*args, **options).arguments)
         for name in ("features", "by", "keys"):
-            if (
-                name in arguments
-                and _is_listed(arguments[name])
-                and not isinstance(arguments[name], Set | Mapping)
-            ):
+            if name in arguments and _is_one_list(arguments[name]):
                 arguments[name] = list(arguments[name])  # which may be an iterator
         if _leaves_out(arguments, parameters.parameters):
             return Undescribed(ask, arguments)
@@ -139,6 +135,12 @@ def asked_with(query: Any) -> tuple[str, dict[str, Any]] | None:
 
 def _is_listed(values: Any) -> bool:
     return isinstance(values, Iterable) and not isinstance(values, str)
+
+
+def _is_one_list(values: Any) -> bool:
+    """Whether it has an order and one dimension: sets, mappings and tables are refused by what reads them."""
+    is_table = len(getattr(values, "shape", ())) > 1
+    return _is_listed(values) and not is_table and not isinstance(values, Set | Mapping)
 
 
 def _leaves_out(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
