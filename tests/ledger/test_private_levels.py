@@ -335,6 +335,23 @@ def test_the_same_question_is_given_out_again_and_a_fresh_one_is_charged(tmp_pat
     assert spent(ledger)["people", 0.1] == 60_000
 
 
+def test_tables_in_memory_that_are_described_alike_share_accounts_and_no_answer(tmp_path):
+    """Nothing public tells them apart: they are charged together, and the answer about one is not the other's."""
+    ledger, question = opened(tmp_path), accord.mean("x", bounds=(0, 1000), step=1)
+    columns = [{"x": np.full(4_000, x), "e_x": np.repeat([0.5, 1.0], 2_000)} for x in (0.0, 1000.0)]
+    expected = Spec.from_groups({0.5: 2_000, 1.0: 2_000})
+    few, many = (accord.table(each, epsilon="e_x", levels="private", expected=expected) for each in columns)
+    ledger.register(few, "few")
+    with pytest.raises(AccordError, match="registered as 'few'"):
+        ledger.register(many, "many")
+    low = few.release(question, ledger=ledger, share=0.2)
+    high = many.release(question, ledger=ledger, share=0.2)
+    assert (low.value, high.value) == (pytest.approx(0, abs=300), pytest.approx(1000, abs=300))
+    again = few.release(question, ledger=ledger, share=0.2)
+    assert again.value == low.value
+    assert spent(ledger)["few", 0.5] == 2 * 100_000
+
+
 def test_budgets_are_renewed_and_a_key_is_changed(tmp_path):
     ledger, people = Ledger(tmp_path / "books.db"), table(ROWS)
     ledger.register(people, "people")

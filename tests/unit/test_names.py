@@ -18,6 +18,8 @@ def test_a_misspelt_name_of_the_package_is_asked_about(name, meant):
 
 
 def test_a_name_that_is_like_none_gets_the_list():
-    with pytest.raises(AttributeError, match=r"has no attribute 'avg': Known: 'catalog', .*'mean', 'mechanism'"):
+    with pytest.raises(
+        AttributeError, match=r"has no attribute 'avg': Known: 'catalog', .*'mean', 'mechanism'"
+    ):
         accord.avg  # noqa: B018
     assert not hasattr(accord, "_repr_html_") and accord.lab.simulate and "lab" not in accord.__all__
