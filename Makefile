@@ -6,7 +6,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 # what was compiled is kept, whatever the environment says: tests start many processes, which compile all anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow mutants golden release bench bench-peers lint clean
+.PHONY: setup demo test test-slow docs mutants golden release bench bench-peers lint clean
 
 setup: .venv/.ready-test .venv/.browser  ## everything that tests and benchmarks use
 
@@ -19,6 +19,9 @@ test: setup  ## all but the slow tests
 
 test-slow: setup  ## the others
 	$(BIN)/pytest -m slow -n $(WORKERS) --dist loadgroup
+
+docs: setup  ## the documentation as a site, in docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -b html -d docs/_build/tree docs docs/_build/html
 
 mutants: setup  ## change the code in small ways, and see whether a test notices (docs/audit.md)
 	$(BIN)/python tests/mutants.py --jobs 2

@@ -1,7 +1,9 @@
 """What an analyst, the officer and the owner can do by HTTP, and what nobody can. The server is real."""
 
 import json
+import os
 import sys
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -477,6 +479,14 @@ def test_openapi_describes_every_route(served):
     question = body["application/json"]["schema"]["properties"]["question"]
     assert "membership" not in question["properties"] and "where" in question["properties"]
     assert Caller(url)("GET", "/docs")[0] == 404 and Caller(url)("GET", "/redoc")[0] == 404
+
+
+def test_the_published_description_is_the_services(served):
+    published = Path(__file__).parents[2] / "docs" / "schemas" / "openapi.json"
+    described = Caller(served[2]).get("/openapi.json")
+    if "ACCORD_WRITE_GOLDEN" in os.environ:
+        published.write_text(json.dumps(described, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert json.loads(published.read_text(encoding="utf-8")) == described
 
 
 def test_a_description_for_a_service(tmp_path):

@@ -31,7 +31,7 @@ class CSV:
 
     Args:
         delimiter: what separates columns, one character or "tab"; by default the header tells: comma,
-            semicolon, tab or |.
+            semicolon, tab or "|".
         decimal: the decimal mark, "." or ",".
         thousands: what separates groups of three digits; by default nothing does.
         encoding: such as "latin-1", "windows-1252" or "utf-16". A byte that is none of its is read as
