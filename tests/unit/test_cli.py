@@ -304,3 +304,25 @@ def test_every_command_has_help():
     for name, command in main.commands.items():
         assert command.help, name
         assert isinstance(command, click.Command) and command.get_help(click.Context(command))
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["rele"], ["plain,release"]),
+        (["release", "peo"], ["file,peo"]),
+        (["release", "people.parquet", "med"], ["plain,median"]),
+        (["plan", "people.parquet", "mean", "x", "--boun"], ["plain,--bounds"]),
+        (["ledger", "verify", "acc"], ["file,acc"]),
+    ],
+    ids=" ".join,
+)
+def test_a_shell_completes(words, wanted):
+    """What the script asks for that `_ACCORD_COMPLETE=bash_source accord` prints."""
+    asked = {
+        "COMP_WORDS": " ".join(["accord", *words]),
+        "COMP_CWORD": str(len(words)),
+        "_ACCORD_COMPLETE": "bash_complete",
+    }
+    done = CliRunner().invoke(main, [], prog_name="accord", env=asked)
+    assert done.output.splitlines() == wanted

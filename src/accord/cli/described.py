@@ -14,7 +14,7 @@ import accord
 from accord.catalog_tables import COLUMN, TABLE
 from accord.catalogs import FILE, IS_NAME
 from accord.cli.group import DESCRIBED, main
-from accord.cli.options import fresh_option, html_option, json_option, signature, signature_options
+from accord.cli.options import fresh_option, html_option, json_option, place, signature, signature_options
 from accord.cli.parsing import catalog_here, catalog_path
 from accord.cli.printing import print_result, refuse_in, tell_repeated, working
 from accord.engines import Kind, open_source
@@ -41,7 +41,7 @@ _ASKED_FOR: dict[str, tuple[str, ...]] = {
 
 
 @main.command()
-@click.argument("source")
+@place("source")
 @click.option("--name", metavar="NAME", help="What the table is called [default: as the file is].")
 @click.option("--epsilon", metavar="COLUMN", help="The column of levels or tiers.")
 @click.option("--user", metavar="COLUMN", help="Who a row is of, if people may have several.")

@@ -18,6 +18,7 @@ from accord.cli.options import (
     html_option,
     json_option,
     level_options,
+    place,
     plot_option,
     signature,
     signature_options,
@@ -33,7 +34,7 @@ def ledger() -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @json_option
 def init(url: str, as_json: bool) -> None:
     """Make a new ledger, with the key by which it knows people."""
@@ -47,9 +48,9 @@ def init(url: str, as_json: bool) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @click.argument("name", required=False)
-@click.argument("source", required=False)
+@place("source", required=False)
 @level_options
 @click.option("--raise", "raise_levels", is_flag=True, help="Let people have a higher level than they had.")
 @click.option("--agree", is_flag=True, help="Let levels come from another column, register or other tiers.")
@@ -74,7 +75,7 @@ def register(url: str, name: str | None, **options: Any) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @click.argument("ids", metavar="ID…", nargs=-1, required=True)
 @signature_options
 @json_option
@@ -84,7 +85,7 @@ def withdraw(url: str, ids: tuple[str, ...], **options: Any) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @click.argument("ids", metavar="ID…", nargs=-1, required=True)
 @signature_options
 @json_option
@@ -103,7 +104,7 @@ def _change(url: str, kind: str, ids: tuple[str, ...], options: dict[str, Any]) 
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @click.argument("person_id", metavar="ID")
 @html_option
 @signature_options
@@ -122,7 +123,7 @@ def person(url: str, person_id: str, html: Path | None, **options: Any) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @plot_option("the budgets")
 @json_option
 def show(url: str, plot: Path | None, as_json: bool) -> None:
@@ -143,7 +144,7 @@ def show(url: str, plot: Path | None, as_json: bool) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @click.argument("names", metavar="[actor] [purpose]", nargs=-1)
 @signature_options
 @json_option
@@ -160,7 +161,7 @@ def require(url: str, names: tuple[str, ...], **options: Any) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @click.argument("every", metavar="[year|quarter|month|never]", required=False)
 @click.option("--amount", type=float, metavar="F", help="The part of everyone's level that comes back.")
 @signature_options
@@ -186,7 +187,7 @@ def renew(url: str, every: str | None, amount: float | None, **options: Any) -> 
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @click.option("--table", metavar="NAME", help="Of this table only.")
 @click.option(
     "--kind",
@@ -225,7 +226,7 @@ def history(url: str, as_json: bool, **choice: Any) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 @json_option
 def verify(url: str, as_json: bool) -> None:
     """Check that no entry was changed or removed, and that the accounts follow from them.
@@ -240,7 +241,7 @@ def verify(url: str, as_json: bool) -> None:
 
 
 @ledger.command()
-@click.argument("url")
+@place("url")
 def export(url: str) -> None:
     """Every entry and account as one JSON document, which another program can check."""
     refuse_in(True)
@@ -248,7 +249,7 @@ def export(url: str) -> None:
 
 
 @ledger.command("accept-backup")
-@click.argument("url")
+@place("url")
 @click.option("--why", required=True, help="The reason, in a line of text. It is booked.")
 @json_option
 def accept_backup(url: str, why: str, as_json: bool) -> None:
@@ -265,7 +266,7 @@ def accept_backup(url: str, why: str, as_json: bool) -> None:
 
 
 @ledger.command("rotate-key")
-@click.argument("url")
+@place("url")
 @signature_options
 @json_option
 def rotate_key(url: str, **options: Any) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from accord.statistics import ALL, PER_PERSON
 from accord.statistics.gap import EVERYONE
@@ -27,6 +28,15 @@ def options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Cal
         return command
 
     return add
+
+
+def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(incomplete, type="file")]
+
+
+def place(name: str, **how: Any) -> Callable[..., Any]:
+    """An argument that is often a file, which a shell completes, and may be an address or a name, too."""
+    return click.argument(name, shell_complete=_files, **how)
 
 
 fresh_option = click.option(
@@ -124,7 +134,7 @@ def _user() -> str | None:
 def table_options(command: Callable[..., None]) -> Callable[..., None]:
     """What a question about a table is made of."""
     return options(
-        click.argument("source"),
+        place("source"),
         click.argument("statistic", type=click.Choice(STATISTICS), metavar="STATISTIC"),
         click.argument("column", nargs=-1, metavar="[COLUMN]…"),
         click.option(
@@ -312,7 +322,7 @@ select_options = options(
 """What a SELECT cannot say."""
 
 look_options = options(
-    click.argument("source"),
+    place("source"),
     click.argument("column"),
     click.option("--bounds", nargs=2, metavar="LO HI", help="Bounds that are declared: numbers or dates."),
     click.option(
@@ -339,7 +349,7 @@ look_options = options(
 """What a look at public people is made of."""
 
 gap_options = options(
-    click.argument("source"),
+    place("source"),
     click.argument("column"),
     click.option("--bounds", nargs=2, type=float, metavar="LO HI", help="Public bounds of the column."),
     level_options,
