@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from noises import SEEDED
-from reading import blocks
+from reading import blocks, values_shown
 
 import accord
 from accord.cli import main
@@ -45,17 +45,10 @@ def test_python_examples_run_and_give_what_they_say(folder, monkeypatch, capsys)
     names = {}
     compared = 0
     for block in blocks("python", START):
-        for statement in ast.parse(block).body:
-            code = ast.unparse(statement)
-            if not isinstance(statement, ast.Expr):
-                exec(code, names)
-                continue
-            value = eval(code, names)
-            comment = block.splitlines()[statement.end_lineno - 1].partition("#")[2]
-            if isinstance(value, float) and (told := re.match(r"\s*([\d.]+)", comment)):
-                assert value == pytest.approx(float(told[1]), rel=0.1 if code == "answer.value" else 0.01), (
-                    code
-                )
+        for code, value, comment in values_shown(block, names):
+            if isinstance(value, float) and (told := re.match(r"[\d.]+", comment)):
+                loosely = 0.1 if code == "answer.value" else 0.01
+                assert value == pytest.approx(float(told[0]), rel=loosely), code
                 compared += 1
     assert compared >= 5
     assert "affine" in capsys.readouterr().out
@@ -373,13 +366,7 @@ def test_the_page_of_own_mechanisms_runs_and_gives_what_it_says():
     page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
     names, said = {}, {}
     for block in blocks("python", page):
-        for statement in ast.parse(block).body:
-            code = ast.unparse(statement)
-            if isinstance(statement, ast.Expr):
-                comment = block.splitlines()[statement.end_lineno - 1].partition("#")[2].strip()
-                said[comment] = eval(code, names)
-            else:
-                exec(code, names)
+        said |= {comment: value for _, value, comment in values_shown(block, names)}
     for comment, value in said.items():
         if isinstance(value, float):
             assert value == pytest.approx(float(comment.partition(":")[0]), abs=0.005)

@@ -1,6 +1,5 @@
 """The pages of concepts and how-to run, in the order in which they are read, and the site is built from all of docs/."""
 
-import ast
 import os
 import re
 import shlex
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from reading import blocks
+from reading import blocks, values_shown
 
 from accord.cli import main
 
@@ -27,8 +26,8 @@ PAGES = sorted(
 
 def number_in(comment):
     """The number that a comment begins with."""
-    said = re.match(r"\s*(\d[\d_.]*)", comment)
-    return None if said is None else float(said[1])
+    said = re.match(r"\d[\d_.]*", comment)
+    return None if said is None else float(said[0])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
@@ -39,15 +38,9 @@ def test_pages_run_and_numbers_are_what_they_say(page, folder, tmp_path, monkeyp
     examples = blocks("python", text)
     assert examples
     for block in examples:
-        for statement in ast.parse(block).body:
-            code = ast.unparse(statement)
-            if not isinstance(statement, ast.Expr):
-                exec(code, names)
-                continue
-            value = eval(code, names)
-            comment = block.splitlines()[statement.end_lineno - 1].partition("#")[2]
-            if isinstance(value, bool) and comment.strip().startswith(("True", "False")):
-                assert comment.strip().startswith(str(value)), code
+        for code, value, comment in values_shown(block, names):
+            if isinstance(value, bool) and comment.startswith(("True", "False")):
+                assert comment.startswith(str(value)), code
             elif isinstance(value, float) and (said := number_in(comment)) is not None:
                 assert value == pytest.approx(said, rel=0.005), code
     for block in blocks("sh", text):

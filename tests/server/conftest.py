@@ -1,8 +1,28 @@
-"""Fixtures of the tests that drive a real browser."""
+"""A real service for each test or module, and who is signed in to it: callers of the API, visitors of pages, or a browser."""
 
 import pytest
 from browsing import Person, browser
 from serving import make_office, serving
+
+
+def everybody(request, made, url):
+    """Each person of the office by their name, as what the module calls SIGNED_IN."""
+    return {name: request.module.SIGNED_IN(url, text) for name, text in made.tokens.items()}
+
+
+@pytest.fixture(scope="module")
+def served(request, tmp_path_factory):
+    made = make_office(tmp_path_factory.mktemp("office"), quota=1_000)
+    with serving(made.office) as url:
+        yield made, everybody(request, made, url), url
+
+
+@pytest.fixture
+def fresh(request, tmp_path):
+    """An office for tests that leave something behind."""
+    made = make_office(tmp_path)
+    with serving(made.office) as url:
+        yield made, everybody(request, made, url), url
 
 
 @pytest.fixture(scope="module")

@@ -14,20 +14,7 @@ from accord.ledger import tokens
 from accord.server.office import FAILED, NOT_AGREED, NOT_READABLE
 from accord.server.scans import slot
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    made = make_office(tmp_path_factory.mktemp("office"), quota=1_000)
-    with serving(made.office) as url:
-        yield made, {name: Caller(url, text) for name, text in made.tokens.items()}, url
-
-
-@pytest.fixture
-def fresh(tmp_path):
-    """An office for tests that leave something behind, and how to serve it."""
-    made = make_office(tmp_path)
-    with serving(made.office) as url:
-        yield made, {name: Caller(url, text) for name, text in made.tokens.items()}, url
+SIGNED_IN = Caller
 
 
 # ---- asking ----------------------------------------------------------------------------------------------

@@ -14,19 +14,7 @@ import accord
 from accord.ledger import tokens
 from accord.server.office import Office
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    made = make_office(tmp_path_factory.mktemp("office"), quota=1_000)
-    with serving(made.office) as url:
-        yield made, {name: Visitor(url, text) for name, text in made.tokens.items()}, url
-
-
-@pytest.fixture
-def fresh(tmp_path):
-    made = make_office(tmp_path)
-    with serving(made.office) as url:
-        yield made, {name: Visitor(url, text) for name, text in made.tokens.items()}, url
+SIGNED_IN = Visitor
 
 
 # ---- a journey -------------------------------------------------------------------------------------------

@@ -19,19 +19,7 @@ from accord.ledger.tokens import ANALYST, OFFICER, Grant
 from accord.server import guard, scans
 from accord.server.refusals import FAILED, NOT_NOW
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    made = make_office(tmp_path_factory.mktemp("office"), quota=1_000)
-    with serving(made.office) as url:
-        yield made, {name: Caller(url, text) for name, text in made.tokens.items()}, url
-
-
-@pytest.fixture
-def fresh(tmp_path):
-    made = make_office(tmp_path)
-    with serving(made.office) as url:
-        yield made, {name: Caller(url, text) for name, text in made.tokens.items()}, url
+SIGNED_IN = Caller
 
 
 # ---- who ---------------------------------------------------------------------------------------------------
