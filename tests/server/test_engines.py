@@ -44,6 +44,23 @@ def office_of(folder, source, ledger):
     return office, texts, here
 
 
+@pytest.mark.postgres
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_one_service_serves_a_ledger(tmp_path, postgres_url, kind, monkeypatch):
+    """Where the ledger is a file, and where it is on a server."""
+    monkeypatch.setenv("ACCORD_LEDGER_KEY", "a key that only tests use")
+    ledger = "books.db" if kind == "file" else postgres_url
+    accord.Ledger(ledger if kind == "server" else tmp_path / ledger)
+    (tmp_path / "accord.toml").write_text(DESCRIPTION.format(source="people.csv", ledger=ledger))
+    first, second = (Office(tmp_path / "accord.toml") for _ in range(2))
+    first.serve_alone()
+    with pytest.raises(accord.errors.LedgerError, match="another process serves the ledger"):
+        second.serve_alone()
+    first.close()
+    second.serve_alone()
+    second.close()
+
+
 def journey(office, texts, here, hidden):
     with serving(office) as url:
         analyst, officer = Caller(url, texts[ANALYST]), Caller(url, texts[OFFICER])

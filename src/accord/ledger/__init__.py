@@ -28,6 +28,7 @@
     head.py         how many entries there are, noted outside of the database
     key.py          the key of the hash by which people are known
     store.py        one writer at a time, numbered migrations; what SQLite and PostgreSQL have in common
+    alone.py        a lock on a file, so that one service serves a ledger
     sqlite.py       a ledger in a file
     postgres.py     a ledger on a PostgreSQL server
 

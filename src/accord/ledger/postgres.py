@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from accord.budget import PUBLIC, IntArray
 from accord.errors import LedgerError
 from accord.ledger import store
-from accord.ledger.store import Session
+from accord.ledger.store import Held, Session
 from accord.numerals import written
 
 T = TypeVar("T")
@@ -122,19 +122,35 @@ class Postgres:
         ) as session:
             yield session
 
+    def serving(self) -> Held | None:
+        connection = self._connection()
+        try:
+            connection.autocommit = True  # a lock of the connection, not of a transaction that stays open
+            asked = self.attempt(connection.execute, "SELECT pg_try_advisory_lock(4127040516)")
+            (is_first,) = self.attempt(asked.fetchone)
+        except BaseException:
+            connection.close()
+            raise
+        if is_first:
+            return cast(Held, connection)
+        connection.close()
+        return None
+
     def purge(self) -> bool:
         """What becomes of rows that were deleted is for the server's owner to say: VACUUM FULL."""
         return False
 
     @contextmanager
     def _transaction(self, *settings: str) -> Iterator[Session]:
-        connection = self.attempt(partial(self._driver.connect, self.url, connect_timeout=10))
-        with closing(connection):  # which rolls back what was not committed
+        with closing(self._connection()) as connection:  # which rolls back what was not committed
             cursor = connection.cursor()
             for statement in settings:
                 self.attempt(cursor.execute, statement)
             yield PostgresSession(cursor, self)
             self.attempt(connection.commit)
+
+    def _connection(self) -> Any:
+        return self.attempt(partial(self._driver.connect, self.url, connect_timeout=10))
 
     def attempt(self, call: Callable[..., T], *args: Any) -> T:
         driver = self._driver

@@ -16,7 +16,8 @@ import numpy as np
 from accord.budget import PUBLIC, IntArray
 from accord.errors import LedgerError, without_password
 from accord.ledger import store
-from accord.ledger.store import Session
+from accord.ledger.alone import lock
+from accord.ledger.store import Held, Session
 
 T = TypeVar("T")
 
@@ -125,6 +126,9 @@ class SQLite:
                 # at once: a statement that failed would hold the lock as long as somebody holds the exception
                 self.attempt(connection.rollback)
                 raise
+
+    def serving(self) -> Held | None:
+        return lock(Path(f"{self.path}.serving"))
 
     def purge(self) -> bool:
         """Pages that are not used any more go with VACUUM, older versions of pages with the -wal."""

@@ -162,6 +162,14 @@ class Session(ABC):
         """SQL whose values are written as ?, as the driver wants them."""
 
 
+class Held(Protocol):
+    """What a process holds until it is closed, or the process ends."""
+
+    def close(self) -> None:
+        """Let go."""
+        ...
+
+
 class Store(Protocol):
     """A place for a ledger."""
 
@@ -187,6 +195,10 @@ class Store(Protocol):
     @contextmanager
     def write(self, create: bool = False) -> Iterator[Session]:
         """The only writer; what it did counts if nothing is raised."""
+        ...
+
+    def serving(self) -> Held | None:
+        """The right to be the one service of this ledger; None: another has it."""
         ...
 
     def purge(self) -> bool:

@@ -10,7 +10,7 @@
     guard.py      hosts, sizes and times of requests, sign-in, headers
     api.py        the routes for programs, app.py all of it as one application
     client.py     the same tables, for a program elsewhere: calling.py, sending.py, receiving.py
-    listening.py  how uvicorn is set up; heads.py: the head of the chain is written elsewhere; alone.py
+    listening.py  how uvicorn is set up; heads.py: the head of the chain is written elsewhere
     access.py     who looks at the pages: sessions, cookies, forms
     pages/        what people see; templates/ and static/
     demo.py       an office with bundled data

@@ -24,13 +24,12 @@ from accord.ledger.history import Account
 from accord.ledger.person import Person
 from accord.ledger.requests import QueueFullError, Request
 from accord.ledger.signing import Signature
-from accord.ledger.sqlite import SQLite
+from accord.ledger.store import Held
 from accord.ledger.tokens import ANALYST, OFFICER, OWNER, Token, Tokens
 from accord.ledger.withdrawing import Withdrawal
 from accord.planning import Plan, plan
 from accord.release.deciding import signed
 from accord.release.receipt import SCHEMA
-from accord.server.alone import is_locked
 from accord.server.asking import read_request
 from accord.server.carrying import Carrier
 from accord.server.desks import Desk
@@ -72,6 +71,7 @@ class Office:
         self.desks = {name: Desk(self.catalog, name, self.ledger) for name in names}
         """Tables with a ledger of their own are not asked about here."""
         self._lock = Lock()
+        self._serving: Held | None = None
         self._plans_of: Counter[str] = Counter()
         self._carrier = Carrier(
             self.ledger, self.tokens, self.desks, self._refuse_not_agreed, self.settings.longest
@@ -85,7 +85,7 @@ class Office:
         self.scans = Scans(self._carrier.carry_out, self._people)
 
     def serve_alone(self) -> None:
-        """Keep other processes of this machine from serving the same ledger, as long as this one lives.
+        """Keep other processes from serving the same ledger, as long as this one lives.
 
         Another would take what this one has charged and not yet answered for interrupted.
 
@@ -93,7 +93,8 @@ class Office:
             LedgerError: another one does.
         """
         store = self.ledger.books.store
-        if isinstance(store, SQLite) and not is_locked(Path(f"{store.path}.serving")):
+        self._serving = store.serving()
+        if self._serving is None:
             raise LedgerError(
                 f"another process serves the ledger {store.label}. One process serves all tables of a "
                 "ledger: stop that one first."
@@ -112,6 +113,8 @@ class Office:
         self.scans.close()
         if self._heads is not None:
             self._heads.close()
+        if self._serving is not None:
+            self._serving.close()
 
     # ---- who -----------------------------------------------------------------------------------------------
 
