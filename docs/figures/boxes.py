@@ -22,29 +22,36 @@ PEOPLE, RUNS, COUNTS = 20_000, 200, (1, 2, 5, 10, 20, 50, 100)
 BOUNDS = (0, 200_000)
 
 
-def main() -> None:
+def measured(counts: tuple[int, ...] = COUNTS, runs: int = RUNS) -> tuple[dict, dict]:
+    """{kind: errors for each of these numbers of means}, measured and predicted."""
     rng = np.random.default_rng(7)
     path = str(files("accord.data") / "people.parquet")
     incomes = duckdb.connect().execute("SELECT income FROM read_parquet($1)", [path]).fetchnumpy()["income"]
     group = rng.random(PEOPLE)
     level = np.where(group < 0.54, rng.uniform(0.01, 0.2, PEOPLE), rng.uniform(0.2, 1, PEOPLE))
     spec = accord.Spec.of(np.where(group < 0.91, level, 1.0).round(2))
-    cells = np.round(np.clip(rng.choice(incomes, (RUNS, PEOPLE)), *BOUNDS) / BOUNDS[1] * 2**20).astype(
+    cells = np.round(np.clip(rng.choice(incomes, (runs, PEOPLE)), *BOUNDS) / BOUNDS[1] * 2**20).astype(
         np.int64
     )
+    truth = cells.mean(axis=1) / 2**20 * BOUNDS[1]
     errors = {"split": [], "box": []}
     predicted = {"split": [], "box": []}
     partitions = workload.partitions
-    for count in COUNTS:
+    for count in counts:
         asked = [accord.mean(f"income of {k}", bounds=BOUNDS, missing="none") for k in range(count)]
         for kind in errors:
             workload.partitions = partitions if kind == "box" else lambda *_: iter(())
             part = accord.plan(spec, accord.workload(asked)).parts[0]
-            truth = cells.mean(axis=1) / 2**20 * BOUNDS[1]
             off = np.array([twin(part).answers(spec.people, cells, rng) - truth for _ in range(10)])
             errors[kind].append(float(np.sqrt(np.mean(off**2))))
             predicted[kind].append(part.rmse_here)
-        split, box = errors["split"][-1], errors["box"][-1]
+    workload.partitions = partitions
+    return errors, predicted
+
+
+def main() -> None:
+    errors, predicted = measured()
+    for count, split, box in zip(COUNTS, errors["split"], errors["box"], strict=True):
         print(f"{count} means: split {split:.0f}, box {box:.0f}, {split / box:.2f} times less", flush=True)
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     for kind, colour in (("split", "#D55E00"), ("box", "#0072B2")):
