@@ -1,7 +1,7 @@
 """Draws joint.png: the error of J quantiles about these people, with the charge split and drawn together.
 
 Incomes of the bundled people, dealt out to [J]'s default levels (100,000 people) and made smooth; seeded, by the lab's twin of a release. Prints the
-figures of docs/mechanisms.md, how long a draw takes, and how many tuples are proposed for one that is accepted (docs/report.md).
+figures of docs/mechanisms.md, how long a draw takes, how many tuples are proposed for one that is accepted, and how much wider intervals are (docs/report.md).
 """
 
 from contextlib import contextmanager
@@ -17,6 +17,7 @@ import numpy as np
 
 import accord
 from accord import ordered
+from accord.lab import specs
 from accord.lab.simulation.noise import Seeded
 from accord.lab.simulation.twin import summarise
 from accord.mechanisms import named, rank
@@ -108,7 +109,24 @@ def tries(count, draws=200):
     return proposed / draws
 
 
+def wider(people, count):
+    """How many times as wide as those of a split the 95 % intervals of a tuple are; None: the plan takes the split."""
+    spec = specs.jorgensen(people).spec(seed=1)
+    ps = [round(k / (count + 1), 3) for k in range(1, count + 1)]
+    asked, widths = accord.quantile("x", ps, BOUNDS, missing="none"), []
+    for is_split in (True, False):
+        with split(is_split):
+            plan = accord.plan(spec, asked, "rank")
+        low, high = plan.prediction.error_model.interval(None, [], 0.95, 1.0)[count // 2]
+        widths.append(high - low)
+    return widths[1] / widths[0] if plan.draws_together else None
+
+
 def main() -> None:
+    for people in (1_000, 5_000, 20_000, 100_000, 1_000_000):
+        each = {count: wider(people, count) for count in COUNTS}
+        told = ", ".join(f"{count}: {times:.2f}" for count, times in each.items() if times)
+        print(f"{people:,} people, intervals together / split by number of quantiles: {told}")
     for count in (1, *COUNTS):
         print(f"{count} quantiles: {tries(count):.1f} tuples proposed for one accepted")
     errors(FEWER, NINE)

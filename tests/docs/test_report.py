@@ -368,6 +368,9 @@ def test_tuples():
     assert told == pytest.approx(
         [*(measured[kind][0] for kind in measured), *(predicted[kind][0] for kind in predicted)], abs=0.0006
     )
+    assert said("of nine deciles of 20,000 people are # times as wide") == [round(joint.wider(20_000, 9), 2)]
+    ends = joint.wider(1_000, 2), joint.wider(1_000_000, 19)
+    assert said("and # to # times over 1,000 to 1,000,000 people") == [round(x, 1) for x in ends]
     least, most = said("Between # and # tuples are proposed")
     assert all(least - 0.05 < joint.tries(count) < most + 0.05 for count in (1, 3, 5))
 
