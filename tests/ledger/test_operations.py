@@ -10,9 +10,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
 import accord
+from accord.cli import main
 from accord.errors import BudgetError, LedgerError
+from accord.ledger.heads import head
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
 KEY, ROTATE, ROTATE_POSTGRES, PURGE, SQLITE_BACKUP, SQLITE_RESTORE, ACCEPT, POSTGRES = re.findall(
@@ -164,3 +167,28 @@ def test_an_older_version_is_upgraded_and_whole(tmp_path):
     for name in ("v1.db", "v1.db.key"):
         shutil.copy(data / name, tmp_path / name)
     assert "whole" in run("accord ledger verify v1.db", tmp_path)
+
+
+def test_heads_that_were_noted_tell_of_a_ledger_that_was_replaced(tmp_path):
+    """With all its files: a copy from before looks whole, and lacks what was noted since."""
+    ledger = accord.Ledger(tmp_path / "books.db")
+    people = accord.table({"id": [1, 2, 3], "x": [0.0, 1.0, 2.0]}, epsilon=1.0, user="id")
+    ledger.register(people, "people")
+    shutil.copytree(tmp_path, tmp_path / "before")
+    people.release(accord.count(), share=0.5, ledger=ledger)
+    noted = tmp_path / "heads.txt"
+    noted.write_text(head(ledger.books).line)
+    command = ["ledger", "verify", "--heads", str(noted)]
+    done = CliRunner().invoke(main, [*command, str(tmp_path / "books.db")])
+    assert done.exit_code == 0 and "whole" in done.output
+    people.release(accord.count("x > 0"), share=0.5, ledger=ledger)
+    assert ledger.verify(noted).problems == ()
+    before = accord.Ledger(tmp_path / "before" / "books.db")
+    assert before.verify().problems == ()
+    assert before.verify(noted).problems[0].startswith("entry 3, which was the newest at ")
+    assert CliRunner().invoke(main, [*command, str(tmp_path / "before" / "books.db")]).exit_code == 1
+    people.release(accord.count(), share=0.5, ledger=before)  # as many entries, and others
+    assert "is another one now" in before.verify(noted).problems[0]
+    noted.write_text("2026-05-03T12:00:00+00:00 1042 5f1c\n")
+    with pytest.raises(LedgerError, match=r"line 1 of .* is no head"):
+        ledger.verify(noted)

@@ -227,14 +227,20 @@ def history(url: str, as_json: bool, **choice: Any) -> None:
 
 @ledger.command()
 @place("url")
+@click.option(
+    "--heads",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Heads that are kept elsewhere, as a service writes them: is each still in the chain?",
+)
 @json_option
-def verify(url: str, as_json: bool) -> None:
+def verify(url: str, heads: Path | None, as_json: bool) -> None:
     """Check that no entry was changed or removed, and that the accounts follow from them.
     Exit code 1 if not."""
     from accord.report.ledgers import verdict_view
 
     refuse_in(as_json)
-    verdict = _opened(url).verify()
+    verdict = _opened(url).verify(heads)
     print_result(as_json, lambda: {"schema": 1, **vars(verdict)}, lambda: verdict_view(verdict))
     if verdict.problems:
         click.get_current_context().exit(1)

@@ -26,6 +26,7 @@
                     table divides them
     chain.py        the list of entries, each holding the hash of the one before; replaying it
     head.py         how many entries there are, noted outside of the database
+    heads.py        heads that are kept elsewhere: is each still in the chain?
     key.py          the key of the hash by which people are known
     store.py        one writer at a time, numbered migrations; what SQLite and PostgreSQL have in common
     alone.py        a lock on a file, so that one service serves a ledger

@@ -13,6 +13,7 @@ Private    Where levels are private the ledger knows nobody: it has an account f
 from __future__ import annotations
 
 from datetime import date
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from accord.ledger import (
 )
 from accord.ledger import person as people_records
 from accord.ledger.chain import Entry
+from accord.ledger.heads import read_heads
 from accord.ledger.history import Account
 from accord.ledger.menus import are_private
 from accord.ledger.opening import open_books
@@ -238,12 +240,19 @@ class Ledger:
         """
         return history.events(self.books, history.Choice(table, kind, actor, since, until))
 
-    def verify(self) -> Verdict:
+    def verify(self, heads: str | PathLike[str] | None = None) -> Verdict:
         """Check the files and the chain, that the accounts follow from it, and that no entry is lost.
 
         Damage is told, not raised.
+
+        Args:
+            heads: a file of heads that is kept elsewhere, such as a service writes: by it a ledger that was
+                replaced by an older copy with all its files is found out.
+
+        Raises:
+            LedgerError: these heads cannot be read.
         """
-        return verifying.verify(self.books)
+        return verifying.verify(self.books, () if heads is None else read_heads(Path(heads)))
 
     def accept_backup(self, why: str) -> Entry:
         """Go on from an older copy of this ledger, or without the file that says how many entries it has.

@@ -6,8 +6,8 @@ Damage is told here, and raised everywhere else.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from accord.budget import IntArray
@@ -15,6 +15,7 @@ from accord.errors import LedgerError
 from accord.ledger.accounts import are_stored, blocks_digest, checked_accounts, read_everyone
 from accord.ledger.books import Books
 from accord.ledger.chain import Entry, Replay
+from accord.ledger.heads import NotedHead, contradicted
 from accord.ledger.key import Key
 from accord.ledger.store import Session
 from accord.ledger.validation import select_sql
@@ -38,11 +39,16 @@ class Verdict:
     """How many times an older copy was accepted: what was spent after it was made is forgotten."""
 
 
-def verify(books: Books) -> Verdict:
-    """Check a ledger as it is stored, and its head: see `Ledger.verify`."""
+def verify(books: Books, heads: Sequence[NotedHead] = ()) -> Verdict:
+    """Check a ledger as it is stored, its head, and those that are kept elsewhere: see `Ledger.verify`."""
     noted = books.noted_head()
     with books.store.read() as db:
-        return examine(db, books.matching_key, lambda key: books.missing_entries(db, noted, key))
+        verdict = examine(db, books.matching_key, lambda key: books.missing_entries(db, noted, key))
+        try:
+            gone = contradicted(db, heads) if heads else []
+        except LedgerError as damage:
+            gone = [str(damage)]
+    return replace(verdict, problems=tuple(dict.fromkeys([*verdict.problems, *gone])))
 
 
 def examine(

@@ -1,32 +1,19 @@
-"""Heads: how many entries the ledger has, and the hash of the newest, written elsewhere again and again.
+"""Writes the head of the ledger elsewhere again and again (ledger/heads.py has what that is good for).
 
-A ledger that is replaced by an older copy, with all its files, looks whole. Whoever has a head from later
-knows better: the entry of that number must have that hash. So a line goes to a file that others keep, such as
-one on another machine to which lines can be added only:
-
-    2026-05-03T12:00:00+00:00 1042 5f1c…
+The file should be one that others keep, such as one on another machine to which lines can be added only.
 """
 
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 
 from accord.errors import AccordError
 from accord.ledger.books import Books
-from accord.ledger.chain import START
-from accord.ledger.validation import newest_entry
+from accord.ledger.heads import head
 
 _LOG = logging.getLogger("accord")
-
-
-def head(books: Books) -> tuple[int, str]:
-    """The number of entries, and the hash of the newest."""
-    with books.reading() as db:
-        newest = newest_entry(db)
-    return (0, START) if newest is None else (newest.seq, newest.hash)
 
 
 class Heads:
@@ -61,8 +48,8 @@ class Heads:
     def write(self) -> None:
         """Add a line, if there is anything new."""
         now = head(self._books)
-        if now == self._written:
+        if (now.entries, now.hash) == self._written:
             return
         with self._path.open("a", encoding="ascii") as file:
-            file.write(f"{datetime.now(UTC).isoformat(timespec='seconds')} {now[0]} {now[1]}\n")
-        self._written = now
+            file.write(now.line)
+        self._written = now.entries, now.hash

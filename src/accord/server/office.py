@@ -20,6 +20,7 @@ from accord import catalogs
 from accord.budget import MICRO, level_text
 from accord.errors import LedgerError, PlanError, QueryError, SourceError
 from accord.ledger import Ledger, requests, tokens
+from accord.ledger.heads import head
 from accord.ledger.history import Account
 from accord.ledger.person import Person
 from accord.ledger.requests import QueueFullError, Request
@@ -33,7 +34,7 @@ from accord.release.receipt import SCHEMA
 from accord.server.asking import read_request
 from accord.server.carrying import Carrier
 from accord.server.desks import Desk
-from accord.server.heads import Heads, head
+from accord.server.heads import Heads
 from accord.server.refusals import FAILED, NOT_AGREED, NOT_READABLE, NotThereError
 from accord.server.scans import Scans
 from accord.spec import Spec
@@ -310,8 +311,8 @@ class Office:
     def head(self, token: Token) -> dict[str, Any]:
         """How many entries the ledger has, and the hash of the newest: to be kept elsewhere."""
         self.refuse_others(token, OWNER, OFFICER)
-        entries, newest = head(self.ledger.books)
-        return {"schema": SCHEMA, "entries": entries, "hash": newest}
+        now = head(self.ledger.books)
+        return {"schema": SCHEMA, "entries": now.entries, "hash": now.hash}
 
     def all_tokens(self, token: Token) -> list[Token]:
         """Who may ask what."""
