@@ -6,7 +6,7 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
 # what was compiled is kept, whatever the environment says: tests start many processes, which compile all anew
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-slow docs mutants golden release bench bench-peers lint clean
+.PHONY: setup demo test test-slow docs report mutants golden release bench bench-peers lint clean
 
 setup: .venv/.ready-test .venv/.browser  ## everything that tests and benchmarks use
 
@@ -22,6 +22,12 @@ test-slow: setup  ## the others
 
 docs: setup  ## the documentation as a site, in docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -b html -d docs/_build/tree docs docs/_build/html
+
+report: setup  ## the technical report as one file, in docs/report.html
+	$(BIN)/myst-docutils-html5 --myst-enable-extensions=dollarmath --myst-heading-anchors=3 --myst-all-links-external=yes \
+		--math-output=MathML --strict \
+		--embed-stylesheet --stylesheet-path=docs/report.css --image-loading=embed \
+		docs/report.md docs/report.html
 
 mutants: setup  ## change the code in small ways, and see whether a test notices (docs/audit.md)
 	$(BIN)/python tests/mutants.py --jobs 2
