@@ -1,0 +1,98 @@
+"""The tutorials of docs/tutorials run as a reader would run them: in a real kernel, in an empty folder, by their own cells."""
+
+import re
+from pathlib import Path
+
+import pytest
+from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell, new_notebook
+
+FOLDER = Path(__file__).parents[2] / "docs" / "tutorials"
+HEAD = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n"
+CELL = re.compile(
+    r"^```\{code-cell\} ipython3\n((?::tags: \[.*\]\n)?)\n?(.*?)^```$", re.MULTILINE | re.DOTALL
+)
+pytestmark = pytest.mark.filterwarnings(
+    "default::DeprecationWarning", "default::ResourceWarning"
+)  # of Jupyter's own
+
+
+def text_of(name):
+    return (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+
+
+class Run:
+    """A tutorial that was executed: what its cells showed."""
+
+    def __init__(self, name, folder):
+        cells = [new_code_cell(code.rstrip("\n")) for _, code in CELL.findall(text_of(name))]
+        notebook = new_notebook(cells=cells)
+        resources = {"metadata": {"path": str(folder)}}
+        NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+        self.cells = notebook.cells
+        self.printed = "".join(map(printed, self.cells))
+        self.pictures = sum(
+            "image/png" in output.get("data", {}) for cell in self.cells for output in cell.outputs
+        )
+
+    def of(self, code):
+        """What the one cell that has this code printed, or else the text of its value."""
+        (cell,) = [cell for cell in self.cells if code in cell.source]
+        values = [output["data"]["text/plain"] for output in cell.outputs if "data" in output]
+        return printed(cell) + "".join(values)
+
+    @property
+    def warned(self):
+        """What went to stderr."""
+        return "".join(
+            output["text"]
+            for cell in self.cells
+            for output in cell.outputs
+            if output["output_type"] == "stream" and output["name"] == "stderr"
+        )
+
+
+def printed(cell):
+    return "".join(
+        output["text"]
+        for output in cell.outputs
+        if output["output_type"] == "stream" and output["name"] == "stdout"
+    )
+
+
+def numbers(text):
+    return [float(number.replace(",", "")) for number in re.findall(r"-?\d[\d,]*\.?\d*", text)]
+
+
+NAMES = sorted(path.stem for path in FOLDER.glob("*.md"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tutorial_is_a_notebook_that_leads_on(name):
+    """Its head; no fence that only looks like a cell; no line that is too wide; no link that leads nowhere."""
+    text = text_of(name)
+    assert text.startswith(HEAD)
+    assert len(CELL.findall(text)) == text.count("{code-cell}") > 0
+    assert max(map(len, text.splitlines())) <= 110
+    for link in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (FOLDER / link).is_file(), link
+
+
+@pytest.mark.slow
+def test_hospital(tmp_path):
+    run = Run("hospital", tmp_path)
+    assert not run.warned
+    assert run.pictures == 2
+    assert "0.1   at most 52.5% sure" in run.printed and "2     at most 88.1% sure" in run.printed
+    stricter = [int(told) for told in re.findall(r"opted out: (\d+)", run.of("in 2025:"))]
+    assert stricter[0] < stricter[1]
+    low, high, exact = numbers(run.of("exact = of_each").partition("interval")[2])
+    assert low - 3 < exact < high + 3
+    by_ward = run.of("by_ward = accord.mean").splitlines()
+    assert [line.split()[1] for line in by_ward[1:]] == ["surgery", "medicine", "maternity", "burns"]
+    assert run.of("again = ").startswith("(True, {0.1: 0.0")
+    assert "0.05 is left to 1," in run.of("share=0.9") and "Nothing was spent." in run.of("share=0.9")
+    assert "1 person has withdrawn from the ledger" in run.of("spread = accord.std")
+    assert "1 lowered their level" in run.of('open_stays("2026-06-04")')
+    assert "They have withdrawn" in run.of("ledger.person")
+    assert run.of("verdict.problems").endswith("())")
