@@ -96,3 +96,24 @@ def test_hospital(tmp_path):
     assert "1 lowered their level" in run.of('open_stays("2026-06-04")')
     assert "They have withdrawn" in run.of("ledger.person")
     assert run.of("verdict.problems").endswith("())")
+
+
+@pytest.mark.slow
+def test_survey(tmp_path):
+    run = Run("survey", tmp_path)
+    assert not run.warned
+    assert run.pictures == 2
+    answer, low, _, high = numbers(
+        run.of("print(plan.mechanism").splitlines()[1].replace("95 % interval", "")
+    )
+    assert low < answer < high and high - low < 3_000
+    (exact,) = numbers(run.of("exact = clipped.mean()"))
+    gap, bias = numbers(run.of("bias = ").splitlines()[1])
+    assert exact == pytest.approx(41_200, rel=0.02) and gap == pytest.approx(7_000, rel=0.1)
+    kappa, break_even, worst = numbers(run.of("worst bias with the true gap"))
+    assert gap > 3 * break_even  # so that it matters, as the text says
+    assert worst / 2 < -bias < worst == pytest.approx(kappa * gap, rel=0.01)
+    assert "mean of income by robust" in run.of("print(honest)")
+    assert "With 95% the gap between these levels is at most" in run.of("check_gap")
+    assert run.of("look.tells").startswith("(True, ")
+    assert run.of("guarded.release").startswith("robust: ")
