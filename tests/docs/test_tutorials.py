@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 FOLDER = Path(__file__).parents[2] / "docs" / "tutorials"
 HEAD = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n"
 CELL = re.compile(
-    r"^```\{code-cell\} ipython3\n((?::tags: \[.*\]\n)?)\n?(.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^```\{code-cell\} ipython3\n((?::tags: \[[^\]\n]*\]\n)?)\n?(.*?)^```$", re.MULTILINE | re.DOTALL
 )
 pytestmark = pytest.mark.filterwarnings(
     "default::DeprecationWarning", "default::ResourceWarning"
@@ -103,9 +103,7 @@ def test_survey(tmp_path):
     run = Run("survey", tmp_path)
     assert not run.warned
     assert run.pictures == 2
-    answer, low, _, high = numbers(
-        run.of("print(plan.mechanism").splitlines()[1].replace("95 % interval", "")
-    )
+    answer, low, high = numbers(run.of("print(plan.mechanism").splitlines()[1].replace("95 % interval", ""))
     assert low < answer < high and high - low < 3_000
     (exact,) = numbers(run.of("exact = clipped.mean()"))
     gap, bias = numbers(run.of("bias = ").splitlines()[1])
@@ -117,3 +115,27 @@ def test_survey(tmp_path):
     assert "With 95% the gap between these levels is at most" in run.of("check_gap")
     assert run.of("look.tells").startswith("(True, ")
     assert run.of("guarded.release").startswith("robust: ")
+
+
+@pytest.mark.slow
+def test_service(tmp_path):
+    run = Run("service", tmp_path)
+    assert run.pictures == 1
+    assert "registered 'people': 20,000 people" in run.printed
+    assert "accord_" not in run.printed  # a token is on no page
+    assert "mean of income by" in run.of("print(answer)")
+    refused = run.of("except accord.errors.AccordError")
+    assert "QueryError: question.bounds: bounds of 'income' are declared as [0, 200000]" in refused
+    assert "SourceError: the service has no table 'wages'" in refused
+    assert "BudgetError: this asks for a share of 0.5; of your 0.3 a month of this table" in refused
+    assert "waits for the officer" in run.of('key="main-result")\nexcept')
+    assert run.of('request["actor"]') == "('analyst', '0.15', 'study 17, main result')"
+    assert run.of('decided["state"]') == "'queued'"
+    median, low, high = numbers(run.of("median.value"))
+    assert 30 < median < 60 and 40 < low < 50 < high < 60
+    history = re.sub(" +", " ", run.of('officer("/api/history'))
+    assert history.count(" release analyst – study 17") == 4
+    assert " approval officer – as agreed" in history
+    assert run.of("service.wait") == "0"
+    assert "whole: " in run.of("accord ledger verify people")
+    assert "Error" not in (tmp_path / "serve.log").read_text()
