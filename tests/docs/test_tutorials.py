@@ -139,3 +139,26 @@ def test_service(tmp_path):
     assert run.of("service.wait") == "0"
     assert "whole: " in run.of("accord ledger verify people")
     assert "Error" not in (tmp_path / "serve.log").read_text()
+
+
+@pytest.mark.slow
+def test_nightly(tmp_path):
+    run = Run("nightly", tmp_path)
+    assert not run.warned
+    assert "registered 'meters': 50,000 people" in run.printed
+    assert "0.33 of everyone's level comes back every calendar month" in run.printed
+    planned = run.of('Path("plan.json")').splitlines()
+    assert [line[:19].strip() for line in planned] == ["litres by district", "median", "heavy users"]
+    assert len(run.of("show(first)").splitlines()) == 5
+    again = run.of("show(again)")
+    assert again.startswith("exit code 0\nAsked before: ") and again.endswith(run.of("show(first)"))
+    second = run.of("show(second)")
+    assert second.startswith("exit code 0\n\n") and not second.endswith(run.of("show(first)"))
+    refused = run.of("refused = night")
+    assert refused.startswith("exit code 1") and "1 lowered their level" in refused
+    assert "exit code 0" in run.of("changes of the day")
+    broken = run.of("broken = night")
+    assert broken.startswith("exit code 1") and "cannot read '/srv/meters/meters.parquet'" in broken
+    too_much = run.of("too_much = night")
+    assert too_much.startswith("exit code 1") and "Nothing was spent." in too_much
+    assert "whole: " in run.of("accord ledger verify meters")
