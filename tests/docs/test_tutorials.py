@@ -162,3 +162,23 @@ def test_nightly(tmp_path):
     too_much = run.of("too_much = night")
     assert too_much.startswith("exit code 1") and "Nothing was spent." in too_much
     assert "whole: " in run.of("accord ledger verify meters")
+
+
+@pytest.mark.slow
+def test_retail(tmp_path):
+    run = Run("retail", tmp_path)
+    assert not run.warned
+    assert run.pictures == 2
+    rows, most, _ = numbers(run.of("in the middle").splitlines()[0])
+    assert rows > 200_000 and most > 100  # one customer would lose a hundred times what a plan says
+    assert "counts with the mean of their rows" in run.of('str(shop.plan(accord.mean("euros"')
+    assert "is in their most frequent group, and is counted once" in run.of("str(shop.plan(listed")
+    high, low_percentile, high_percentile = numbers(run.of("high = shop.release"))
+    assert low_percentile < 95 < high_percentile and 100 < high < 2_000
+    exact, clipped, released = (numbers(line)[-1] for line in run.of("exact turnover").splitlines())
+    assert clipped <= exact and released == pytest.approx(exact, rel=0.2)
+    assert "derived from released numbers, free of charge" in run.of("answers[0] / answers[1]")
+    assert 300 < numbers(run.of("by_product.suppressed"))[0] < 400
+    errors = [numbers(line)[1] for line in run.of("at most {most").splitlines()]
+    assert errors == sorted(errors) and errors[-1] > 4 * errors[0]
+    assert "everything else" in run.of("few = accord.count")
