@@ -182,3 +182,32 @@ def test_retail(tmp_path):
     errors = [numbers(line)[1] for line in run.of("at most {most").splitlines()]
     assert errors == sorted(errors) and errors[-1] > 4 * errors[0]
     assert "everything else" in run.of("few = accord.count")
+
+
+@pytest.mark.slow
+def test_mechanism(tmp_path):
+    run = Run("mechanism", tmp_path)
+    assert not run.warned
+    assert run.pictures == 2
+    assert run.of("dict(plan.charges)") == "{0.01: 0.01, 0.2: 0.03, 2.0: 0.03}"
+    *errors, kappas = run.of("for candidate in plan.candidates").splitlines()
+    errors = {line.split()[0]: numbers(line)[0] for line in errors}
+    assert errors["affine"] == min(errors.values()) and errors["affine"] < errors["threefold"]
+    own, affine = numbers(kappas)
+    assert own < affine
+    assert "'greedy' charges 0.02 at level 0.01. Nobody is charged more" in run.of("greedy = ")
+    assert "'threefold')" in run.of("answer = people.release")
+    assert re.findall("^(affine|threefold|minimum) ", run.of("compared = lab.compare"), re.MULTILINE) == [
+        "affine",
+        "threefold",
+        "minimum",
+    ]
+    assert run.of("result = audit.run").startswith("passed: True")
+    for lost, promised in re.findall(r"lost (\S+) of (\S+)", run.of("shown([each for each in result")):
+        assert lost == promised
+    caught = run.of("caught = audit.run")
+    assert caught.startswith("passed: False")
+    losses = re.findall(r"lost (\S+) of (\S+)", caught)
+    assert losses
+    for lost, promised in losses:
+        assert float(lost) == pytest.approx(2 * float(promised), abs=2e-4)
