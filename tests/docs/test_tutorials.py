@@ -211,3 +211,22 @@ def test_mechanism(tmp_path):
     assert losses
     for lost, promised in losses:
         assert float(lost) == pytest.approx(2 * float(promised), abs=2e-4)
+
+
+@pytest.mark.slow
+def test_personal(tmp_path):
+    run = Run("personal", tmp_path)
+    tried, told = numbers(run.of("epsilon=0.5)").replace("np.float64", ""))
+    assert tried == pytest.approx(told, rel=0.1)
+    assert "algorithm geometric_mean by sample" in run.of("print(answer)")
+    assert "{0.1: 0.02, 0.5: 0.1, inf: 0.1}, 'sample')" in run.of("answer.value, dict")
+    (exact,), *errors = (numbers(line.split("by about")[-1]) for line in run.of("for t in [").splitlines())
+    assert exact == pytest.approx(33_442, rel=0.001) and len(errors) == 3
+    refused = run.of("def careless")
+    assert "the algorithm careless raised a ValueError. Its text is not shown" in refused
+    assert "first income" not in refused
+    table = numbers(run.of('"least squares": exact'))
+    predicted = [(table[k + 1], table[k + 2]) for k in range(0, 9, 3)]
+    assert all(ours == pytest.approx(theirs, abs=8_000) for ours, theirs in predicted)
+    assert "[('0.1', 4400, '0.1'), ('0.5', 9650, '0.5')" in run.of("model.receipt_")
+    assert "this is fit 2 in this process" in run.of("heard[0].message")
