@@ -230,3 +230,20 @@ def test_personal(tmp_path):
     assert all(ours == pytest.approx(theirs, abs=8_000) for ours, theirs in predicted)
     assert "[('0.1', 4400, '0.1'), ('0.5', 9650, '0.5')" in run.of("model.receipt_")
     assert "this is fit 2 in this process" in run.of("heard[0].message")
+
+
+@pytest.mark.slow
+def test_engine(tmp_path):
+    run = Run("engine", tmp_path)
+    assert not run.warned
+    assert "'real')\nOperationalError" in run.of("import sqlite3")
+    assert "20 words" in run.of("__abstractmethods__")
+    assert "'exact': 'number'" in run.of("people.columns")
+    assert run.of("def differences") == "0 differences in 92 questions\n"
+    careless = run.of("patch.object(HouseDialect")
+    assert numbers(careless)[0] > 10 and "'Mean of a row each'" in careless
+    assert run.of("ledger.remaining").startswith("registered 'people': 103 people\n<Spec of 43 people.")
+    refused = run.of("nowhere.duckdb")
+    assert "SourceError: this table is read where it lies" in refused
+    assert "no table 'peple': did you mean 'people'?" in refused
+    assert "cannot read nowhere.duckdb (IOException)" in refused
