@@ -41,6 +41,12 @@ class Run:
         values = [output["data"]["text/plain"] for output in cell.outputs if "data" in output]
         return printed(cell) + "".join(values)
 
+    def page_of(self, code):
+        """The tables that the one cell which has this code shows, as text."""
+        (cell,) = [cell for cell in self.cells if code in cell.source]
+        (html,) = [output["data"]["text/html"] for output in cell.outputs if "data" in output]
+        return re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", html))
+
     @property
     def warned(self):
         """What went to stderr."""
@@ -86,6 +92,8 @@ def test_hospital(tmp_path):
     assert "0.1   at most 52.5% sure" in run.printed and "2     at most 88.1% sure" in run.printed
     stricter = [int(told) for told in re.findall(r"opted out: (\d+)", run.of("in 2025:"))]
     assert stricter[0] < stricter[1]
+    assert "mean of nights by affine: lowest predicted error" in run.page_of("plan = people.plan(nights")
+    assert "meets the condition if any of their rows does" in run.page_of("emergencies = ")
     low, high, exact = numbers(run.of("exact = of_each").partition("interval")[2])
     assert low - 3 < exact < high + 3
     by_ward = run.of("by_ward = accord.mean").splitlines()
@@ -111,7 +119,7 @@ def test_survey(tmp_path):
     kappa, break_even, worst = numbers(run.of("worst bias with the true gap"))
     assert gap > 3 * break_even  # so that it matters, as the text says
     assert worst / 2 < -bias < worst == pytest.approx(kappa * gap, rel=0.01)
-    assert "mean of income by robust" in run.of("print(honest)")
+    assert "mean of income by robust" in run.page_of("honest = opened")
     assert "With 95% the gap between these levels is at most" in run.of("check_gap")
     assert run.of("look.tells").startswith("(True, ")
     assert run.of("guarded.release").startswith("robust: ")
@@ -121,9 +129,10 @@ def test_survey(tmp_path):
 def test_service(tmp_path):
     run = Run("service", tmp_path)
     assert run.pictures == 1
+    assert "made the ledger 'accord.db'" in run.printed
     assert "registered 'people': 20,000 people" in run.printed
     assert "accord_" not in run.printed  # a token is on no page
-    assert "mean of income by" in run.of("print(answer)")
+    assert "mean of income by" in run.page_of("answer = people.release(plan")
     refused = run.of("except accord.errors.AccordError")
     assert "QueryError: question.bounds: bounds of 'income' are declared as [0, 200000]" in refused
     assert "SourceError: the service has no table 'wages'" in refused
@@ -175,6 +184,7 @@ def test_retail(tmp_path):
     assert "is in their most frequent group, and is counted once" in run.of("str(shop.plan(listed")
     high, low_percentile, high_percentile = numbers(run.of("high = shop.release"))
     assert low_percentile < 95 < high_percentile and 100 < high < 2_000
+    assert "counts with the sum of their rows" in run.page_of("turnover = shop.release")
     exact, clipped, released = (numbers(line)[-1] for line in run.of("exact turnover").splitlines())
     assert clipped <= exact and released == pytest.approx(exact, rel=0.2)
     assert "derived from released numbers, free of charge" in run.of("answers[0] / answers[1]")
@@ -218,7 +228,7 @@ def test_personal(tmp_path):
     run = Run("personal", tmp_path)
     tried, told = numbers(run.of("epsilon=0.5)").replace("np.float64", ""))
     assert tried == pytest.approx(told, rel=0.1)
-    assert "algorithm geometric_mean by sample" in run.of("print(answer)")
+    assert "algorithm geometric_mean by sample" in run.page_of("answer = accord.sample")
     assert "{0.1: 0.02, 0.5: 0.1, inf: 0.1}, 'sample')" in run.of("answer.value, dict")
     (exact,), *errors = (numbers(line.split("by about")[-1]) for line in run.of("for t in [").splitlines())
     assert exact == pytest.approx(33_442, rel=0.001) and len(errors) == 3
