@@ -29,6 +29,8 @@ autodoc_typehints = "description"
 
 html_theme = "furo"
 html_title = "accord"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 

@@ -473,7 +473,7 @@ def a_person_in_two_public_groups(monkeypatch):
 
 @bug
 def only_one_question_of_a_workload_is_booked(monkeypatch):
-    changed(monkeypatch, charging, "_charge", "plan.spec, plan.cost", "plan.spec, plan.parts[0].cost")
+    changed(monkeypatch, charging, "_charge_by_cohort", "plan.cost[place]", "plan.parts[0].cost[place]")
 
 
 @bug

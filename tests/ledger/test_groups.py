@@ -241,7 +241,7 @@ def test_a_fault_while_booking_gives_no_answer(ledger, monkeypatch):
     table = opened()
     ledger.register(table, "people")
 
-    def fails(books, done):
+    def fails(*settled):
         raise LedgerError("the disk is full.")
 
     monkeypatch.setattr(charging, "settle_all", fails)
