@@ -142,12 +142,43 @@ def test_failing_closes_one_token_at_one_address_and_for_a_while():
 # ---- what can be seen by the side ---------------------------------------------------------------------------
 
 
-def test_nothing_tells_that_an_answer_is_booked_before_its_slot_ends(fresh, monkeypatch):
+@pytest.fixture
+def read(monkeypatch):
+    """Set, once the values of a release are read and its noise is drawn."""
+    releasing, done = sys.modules["accord.release.release"], Event()
+    carry_out = releasing.carry_out
+
+    def noted(*args, **more):
+        answer = carry_out(*args, **more)
+        done.set()
+        return answer
+
+    monkeypatch.setattr(releasing, "carry_out", noted)
+    return done
+
+
+def test_nothing_is_booked_that_was_read_before_its_slot_ends(fresh, monkeypatch, read):
+    """Else the numbers of entries, which everybody's receipts and histories have, would tell how long it took."""
     made, callers, _ = fresh
     monkeypatch.setattr(scans, "end_of", lambda length, elapsed: 1e6)  # until the service stops
     number = callers["ada"].ask(MEAN, 0.1)[1]["id"]
-    while not [event for event in made.office.ledger.history() if event["state"] == "released"]:
+    assert read.wait(60)
+    callers["bob"].ask(COUNT, 0.1)
+    while len(events := made.office.ledger.history()) < 2:  # both are charged
         pass
+    assert [(event["actor"], event["state"]) for event in events] == [
+        ("ada", "no answer"),
+        ("bob", "no answer"),
+    ]
+    assert events[1]["entry"] == events[0]["entry"] + 1
+    assert requests.find(made.office.ledger.books, number).state == requests.CHARGED
+
+
+def test_nothing_tells_that_an_answer_is_there_before_its_slot_ends(fresh, monkeypatch, read):
+    _, callers, _ = fresh
+    monkeypatch.setattr(scans, "end_of", lambda length, elapsed: 1e6)  # until the service stops
+    number = callers["ada"].ask(MEAN, 0.1)[1]["id"]
+    assert read.wait(60)
     ada = callers["ada"]
     assert ada.get(f"/api/requests/{number}")["state"] == "running"
     assert ada.ask(MEAN, 0.1, key="again")[0] == 202
@@ -404,7 +435,7 @@ def test_the_queue_is_full_for_all_and_429_says_so(tmp_path):
     blocked = Event()
     office = made.office
     real = office.scans
-    office.scans = scans.Scans(lambda request, lane: blocked.wait(), lambda name: 0)
+    office.scans = scans.Scans(lambda request, lane, end_slot: blocked.wait(), lambda name: 0)
     with serving(office) as url:
         callers = {name: Caller(url, made.tokens[name]) for name in ("ada", "bob")}
         asked = [callers[name].ask(COUNT, 0.01, key=f"{k}", fresh=True) for k in range(4) for name in callers]

@@ -52,6 +52,10 @@ class Request(Protocol):
         """People are charged."""
         ...
 
+    def read(self) -> None:
+        """Values are read, or that has failed; what came of it is booked when this returns."""
+        ...
+
     def answered(self, db: Session, release: Release) -> None:
         """The answer is booked."""
         ...
@@ -103,7 +107,7 @@ def release(
     else:
         unbooked = None
         reservations = _reserve(ledger, table, plan, groups, signature, request)
-        with charged(ledger, reservations.values()):
+        with charged(ledger, reservations.values(), request):
             entries = ", ".join(str(reservation.entry) for reservation in reservations.values())
             _LOG.debug("charged as entry %s; reading %s", entries, _columns_read(plan))
             charged_at = datetime.now(UTC)
@@ -111,6 +115,8 @@ def release(
             if request is not None:  # whoever asks for it from elsewhere may not know how long it took
                 answers = retimed(answers, charged_at)
             answered = {key: _answered(each) for key, each in answers.items()}
+        if request is not None:
+            request.read()
         answers = _commit(ledger, plan, reservations, answers, answered, request)
     _log_release(plan, answers, ledger is not None)
     return _given_out(plan, answers, unbooked)
@@ -181,13 +187,17 @@ def _reserve(
 
 
 @contextmanager
-def charged(ledger: Ledger, reservations: Iterable[Reservation]) -> Iterator[None]:
+def charged(
+    ledger: Ledger, reservations: Iterable[Reservation], request: Request | None = None
+) -> Iterator[None]:
     """Whatever goes wrong in here has been charged: it is booked as failed, and the error says so."""
     from accord.ledger import charging
 
     try:
         yield
     except BaseException as fault:
+        if request is not None:
+            request.read()
         for reservation in reservations:
             # where this fails it stays a reservation without an answer, which is charged as well
             with suppress(LedgerError):

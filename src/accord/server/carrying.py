@@ -35,11 +35,17 @@ _LOG = logging.getLogger("accord")
 class _Booking:
     """What the ledger is told of a request while people are charged and the answer is booked."""
 
-    def __init__(self, request: Request, quota: Quota, selected: Selected | None) -> None:
+    def __init__(
+        self, request: Request, quota: Quota, selected: Selected | None, end_slot: Callable[[], None]
+    ) -> None:
         self._request, self._quota, self._selected = request, quota, selected
+        self._end_slot = end_slot
 
     def charged(self, db: Session, reservations: Sequence[Reservation]) -> None:
         requests.charge(db, self._request, reservations[0].entry, self._quota)
+
+    def read(self) -> None:
+        self._end_slot()
 
     def answered(self, db: Session, release: Release) -> None:
         requests.answered(db, self._request, answer_document(release, self._request, self._selected))
@@ -61,11 +67,14 @@ class Carrier:
         self._ledger, self._tokens, self._desks = ledger, tokens, desks
         self._refuse_not_agreed = refuse_not_agreed
 
-    def carry_out(self, request: Request, lane: int) -> None:
-        """Charge people for a request, read, and book the answer; or note why not."""
+    def carry_out(self, request: Request, lane: int, end_slot: Callable[[], None]) -> None:
+        """Charge people for a request, read, and book the answer; or note why not.
+
+        `end_slot`: waits for the end of its slot. Nothing that depends on values is booked before.
+        """
         try:
             with limited(self._longest):
-                self._release(request, lane)
+                self._release(request, lane, end_slot)
         except AccordError as fault:
             message = public_text(fault) or NOT_READABLE
             _LOG.warning("request %s: %s: %s", request.id, type(fault).__name__, fault)
@@ -78,7 +87,7 @@ class Carrier:
             if request.table in self._desks:
                 self._desks[request.table].forget()
 
-    def _release(self, request: Request, lane: int) -> None:
+    def _release(self, request: Request, lane: int, end_slot: Callable[[], None]) -> None:
         now = requests.find(self._ledger.books, request.id)
         if now is None or now.state != requests.QUEUED:
             return
@@ -103,7 +112,7 @@ class Carrier:
             fresh=asked.values.get("fresh", False),
             actor=request.actor,
             purpose=asked.values.get("purpose"),
-            request=_Booking(request, quota, selected),
+            request=_Booking(request, quota, selected, end_slot),
         )
         if done.repeated is not None:
             document = answer_document(done, request, selected)

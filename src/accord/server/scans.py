@@ -1,9 +1,10 @@
 """Scans: requests are carried out two at a time, in the order in which they came.
 
-How long a scan takes may tell something about the data. So what has become of a request is not seen before
-the end of its slot: the first of 1, 2, 4, 8, … times a length that follows from how many people the table
-has, which is public. A lane takes nothing else up before that. What is left to see is whether a scan needed
-the next slot.
+How long a scan takes may tell something about the data. So what has become of a request is neither seen nor
+booked before the end of its slot: the first of 1, 2, 4, 8, … times a length that follows from how many people
+the table has, which is public. (Were it booked before, numbers of entries, which receipts have, would tell,
+and so would the same question, which is answered again.) A lane takes nothing else up before that. What is
+left to see is whether a scan needed the next slot.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
+from functools import cache, partial
 from threading import Condition, Thread
 from time import monotonic
 
@@ -45,10 +47,13 @@ def end_of(length: float, elapsed: float) -> float:
 class Scans:
     """A queue, and the lanes that carry out what is in it."""
 
-    def __init__(self, carry_out: Callable[[Request, int], None], people: Callable[[str], int]) -> None:
+    def __init__(
+        self, carry_out: Callable[[Request, int, Callable[[], None]], None], people: Callable[[str], int]
+    ) -> None:
         """
         Args:
-            carry_out: a request, in a lane; it raises nothing.
+            carry_out: a request, in a lane; it raises nothing. Before it books what came of reading it calls
+                what it is given last, which waits for the end of the slot.
             people: how many a table has.
         """
         self._carry_out, self._people = carry_out, people
@@ -108,17 +113,21 @@ class Scans:
                 request = self._queue.popleft()
                 self._running.add(request.id)
                 self.changes += 1
-            started = monotonic()
+            end_slot = cache(partial(self._end_slot, request, monotonic()))  # there is one end
             try:
-                self._carry_out(request, lane)
-                elapsed = monotonic() - started
-                length = end_of(slot(self._people(request.table)), elapsed)
-                _LOG.info("request %s: %.2f s of a slot of %.2f s", request.id, elapsed, length)
-                with self._changed:
-                    self._changed.wait_for(lambda: self._is_closed, started + length - monotonic())
+                self._carry_out(request, lane, end_slot)
+                end_slot()
             except Exception as fault:
                 _LOG.error("request %s: %s", request.id, type(fault).__name__)
             finally:
                 with self._changed:
                     self._running.discard(request.id)
                     self.changes += 1
+
+    def _end_slot(self, request: Request, started: float) -> None:
+        """Wait for the end of the slot that a request fits into which has come so far."""
+        elapsed = monotonic() - started
+        length = end_of(slot(self._people(request.table)), elapsed)
+        _LOG.info("request %s: %.2f s of a slot of %.2f s", request.id, elapsed, length)
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed, started + length - monotonic())
