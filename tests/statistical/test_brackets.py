@@ -142,6 +142,26 @@ def test_they_hold_of_a_private_group_that_is_larger_than_the_others():
     assert all(is_covered(np.array(column)) for column in np.transpose(held))
 
 
+@pytest.mark.parametrize("times", [100, 10, 1, 0.1])
+@pytest.mark.parametrize("name", ["threshold", "rank", "unequal"])
+def test_they_hold_where_private_levels_are_of_other_people_than_expected(name, times):
+    """`times` as many are there as were expected; how far out brackets are drawn follows from the noisy size."""
+    size = 2_000
+    people = np.resize([0.1, 1.0, 1.0, 4.0, inf], size)
+    expected = accord.Spec.from_groups(
+        {level: max(1, int(size / times / 5)) for level in (0.1, 1.0, 4.0, inf)}
+    )
+    own = accord.mechanism("unequal", lambda levels, people: np.minimum(levels, np.sqrt(levels.clip(0, 100))))
+    plan = accord.plan(
+        expected.as_expected(),
+        ASKED["three quantiles"](missing="none"),
+        own if name == "unequal" else name,
+        neighbors="private-levels",
+    )
+    held, width = outcomes(plan, VALUES["skewed"](size), people)
+    assert is_covered(held) and width < 500
+
+
 def test_draws_without_offsets_are_found_out():
     """And the interval is of use: of 3,000 people at level 1, a tenth of what is possible."""
     people = LEVELS["mixed"](3_000)

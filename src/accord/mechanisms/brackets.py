@@ -4,14 +4,14 @@ One draw tells nothing about values: how far apart they lie around it is not kno
 two more points are drawn, which aim so far below and above it that they hardly ever miss to that side.
 
 Releases   with B(r) and A(r) the weight below and above a point r, W that of all, and constants d, e ≥ 0
-           which are public (they follow from the plan):
+           which are public (they follow from the plan, or from a noisy weight that is released before them):
                low    ∝ exp(−max(0, B(r) − (p·W − d), A(r) − ((1−p)·W + d))/b)
                high   ∝ exp(−max(0, B(r) − (p·W + e), A(r) − ((1−p)·W − e))/b)
            and the quantile itself as in rank.py, with the same b: three draws in the place of one.
 Guarantee  person i loses at most c_i. A constant takes nothing from and adds nothing to what a person moves:
            these scores have the sensitivity of the quantile p itself. So it is the proof of rank.py, with 3J
-           choices in the place of J: J at p, and 2J beside them. Nothing that is drawn decides about another
-           draw.
+           choices in the place of J: J at p, and 2J beside them. Losses of the noisy weight and of choices
+           that follow from it add up (adaptive composition), as if it decided nothing.
 Interval   [low, high] holds a p-quantile of these people, a point with at most p of them below and at most
            1 − p above, for all J together, but for a probability of α = 5 %. With K points, M = W/c_max and
            ρ = c_min/c_max as in size.py, for the lower end (the upper one is its mirror image):
@@ -25,9 +25,11 @@ Interval   [low, high] holds a p-quantile of these people, a point with at most 
            3. *Both.* d = a + m does it for m ≥ (p − x)·W. This grows with W: with v = (p − x)/(1 − ρ) and
               g(v) = KL(p − v ‖ p) = s/M it is (1 − ρ)·c_max·s·v/g(v); g is convex and 0 at 0, so that v/g(v)
               falls in v, and v falls in M. So m for the weight of everyone is enough for any part of them.
+              Where who chose which level is private, nobody knows that weight. Then the noisy weight is drawn
+              first, and m is for the most that it leaves W, but for a probability of α₁/2.
            4. *Size.* Whether p·W ≥ d is public where W is; else W is at least w but for a probability of α₁,
-              from its noisy value. Where p·w < d, the lower end is that of the bounds, below which no value
-              counts.
+              from its noisy value (α₁/2, if that has told m as well). Where p·w < d, the lower end is that of
+              the bounds, below which no value counts.
            Sorted, the two ends hold what they held: one of them is below, the other above.
            With a confidence of less than 95 % it is the same interval; with more, the bounds.
 """
@@ -35,7 +37,7 @@ Interval   [low, high] holds a p-quantile of these people, a point with at most 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, log
 from typing import TypeAlias
@@ -64,14 +66,30 @@ class Brackets:
     above: tuple[Fraction, ...]
     weight: float | None
     """W; None: it is private, and released with noise."""
+    is_assumed: bool = False
+    """Whether nobody knows how much W may be: then its noisy value decides d and e."""
+
+    def fitted(self, noisy_weight: Fraction) -> Brackets:
+        """For as much weight as a noisy one tells, where nobody knows how much it may be; else as planned."""
+        if not self.is_assumed:
+            return self
+        most = self.by_size.upper_bound(float(noisy_weight), self._size_alpha)
+        below, above = _offsets(self.by_size, max(most, self.by_size.heaviest), True)
+        return replace(self, below=below, above=above)
+
+    @property
+    def _size_alpha(self) -> float:
+        """How often one bound of W may be wrong."""
+        return _SIZE * _ALPHA / (2 if self.is_assumed else 1)
 
     def cells_of(self, released: Sequence[Fraction]) -> list[Cells]:
         """Between which points each quantile lies, from all that was released (rank_choice.py)."""
-        ps, weight = self.by_size.ps, self.weight
+        ps, weight, drawn = self.by_size.ps, self.weight, self
         if weight is None:
-            weight = self.by_size.lower_bound(float(released[-1]), _SIZE * _ALPHA)
+            weight = self.by_size.lower_bound(float(released[-1]), self._size_alpha)
+            drawn = self.fitted(released[-1])
         cells: list[Cells] = []
-        for k, (p, d, e) in enumerate(zip(ps, self.below, self.above, strict=True), start=len(ps)):
+        for k, (p, d, e) in enumerate(zip(ps, drawn.below, drawn.above, strict=True), start=len(ps)):
             low, high = sorted((released[k], released[k + len(ps)]))
             cells.append(
                 (
@@ -82,8 +100,21 @@ class Brackets:
         return cells
 
 
-def brackets(by_size: BySize, weight: float, most: float, is_private: bool) -> Brackets:
-    """For people of this weight, or for some of them, private, of a weight of at most `most`."""
+def brackets(
+    by_size: BySize, weight: float, most: float, is_private: bool, is_assumed: bool = False
+) -> Brackets:
+    """For people of this weight, or for some of them, private, of a weight of at most `most`.
+
+    `is_assumed`: these weights are no bounds, because who chose which level is private.
+    """
+    below, above = _offsets(by_size, most, is_private)
+    return Brackets(by_size, below, above, None if is_private else weight, is_assumed)
+
+
+def _offsets(
+    by_size: BySize, most: float, is_private: bool
+) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """d and e of each quantile, for people of a weight of at most `most`."""
     alpha = _ALPHA * (1 - _SIZE if is_private else 1)
     has_noise, is_uneven = any(by_size.choice_scales), by_size.evenness < 1
     of_choice = of_sampling = alpha / (2 if has_noise and is_uneven else 1)
@@ -97,12 +128,7 @@ def brackets(by_size: BySize, weight: float, most: float, is_private: bool) -> B
         return Fraction(ceil((off + margin * most) * (1 + 1e-9) * unit), unit)
 
     pairs = list(zip(by_size.ps, by_size.choice_scales, strict=True))
-    return Brackets(
-        by_size,
-        below=tuple(offset(p, scale) for p, scale in pairs),
-        above=tuple(offset(1 - p, scale) for p, scale in pairs),
-        weight=None if is_private else weight,
-    )
+    return tuple(offset(p, scale) for p, scale in pairs), tuple(offset(1 - p, scale) for p, scale in pairs)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ Error      on the scale of ranks (1 is everyone): the weighted rank of p differs
 Rounded    values: with `rounded=` points count several times, public numbers t(r), and the choice is with
            probability ∝ t(r)·exp(score(r)/2). The proof stays, and K becomes Σt (statistics/rounding.py).
 Brackets   for an interval in values are two more choices for each quantile, with 3J for J above: brackets.py.
+           With private levels how far out they are follows from the noisy size, which is drawn before them.
 Gap        Where levels may go with values, weighted ranks are off by at most κ·D for distribution functions
            of levels that lie D apart: a bias in the same unit, so that `robust` is the best charge here, too,
            and intervals are wider by it. (What Chernoff's bounds say about chance is for random levels.)
@@ -113,7 +114,8 @@ def weighted_rank(charge_rule: ChargeRule) -> Method:
             calibration = drawn_together(calibration, target, task.groups * weight)
         by_size = size_errors(task, calibration, spending_of(target, calibration))
         if target.in_values:
-            beside = brackets(by_size, weight, task.groups * weight, target.tells_size)
+            is_assumed = not task.relation.levels_are_public
+            beside = brackets(by_size, weight, task.groups * weight, target.tells_size, is_assumed)
             calibration = replace(calibration, brackets=beside)
         if not by_size.is_safe(weight):
             return replace(calibration, note=f"{calibration.note}; {ANYWHERE}")

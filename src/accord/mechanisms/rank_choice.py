@@ -65,6 +65,7 @@ def chosen(
     Of weights at the points in millionths; without noise, of people. `parts`: of each point, if all
     quantiles are drawn together.
     """
+    size: list[Fraction] | None = None
     if parts is not None:
         size = _noisy_size(weights, noise, spent, without_noise)
         count = len(weights) if times is None else int(times.sum())
@@ -77,8 +78,11 @@ def chosen(
         )
         return [*map(Fraction, drawn), *size]
     scales = [None if without_noise else MICRO * scale for scale in spent.choices]
-    offsets = [(0,) * len(ps)]
+    offsets: list[tuple[int, ...]] = [(0,) * len(ps)]
     if beside is not None:
+        if beside.is_assumed:  # then the size decides how far out the brackets are
+            size = _noisy_size(weights, noise, spent, without_noise)
+            beside = beside.fitted(size[0])
         unit = 1 if without_noise else MICRO
         offsets += [tuple(-int(unit * d) for d in beside.below), tuple(int(unit * e) for e in beside.above)]
     released = [
@@ -86,7 +90,7 @@ def chosen(
         for each in offsets
         for p, scale, offset in zip(ps, scales, each, strict=True)
     ]
-    return [*released, *_noisy_size(weights, noise, spent, without_noise)]
+    return [*released, *(_noisy_size(weights, noise, spent, without_noise) if size is None else size)]
 
 
 def fitted(

@@ -134,9 +134,17 @@ class BySize(ErrorModel):
 
     def lower_bound(self, noisy_weight: float, alpha: float) -> float:
         """w: the weight is at least this, but for a probability of alpha."""
+        return noisy_weight - self._off(alpha)
+
+    def upper_bound(self, noisy_weight: float, alpha: float) -> float:
+        """The weight is at most this, but for a probability of alpha: the noise is symmetric."""
+        return noisy_weight + self._off(alpha)
+
+    def _off(self, alpha: float) -> float:
+        """How far the noise on the weight goes to one side, but for a probability of alpha."""
         if not self.size_scale:
-            return noisy_weight
-        return noisy_weight - self.size_scale * (log(1 / alpha) - log1p(exp(-1 / (self.size_scale * MICRO))))
+            return 0.0
+        return self.size_scale * (log(1 / alpha) - log1p(exp(-1 / (self.size_scale * MICRO))))
 
     def has_people(self, released: Sequence[Fraction], alpha: float) -> bool:
         return self.lower_bound(float(released[-1]), alpha) > 0
