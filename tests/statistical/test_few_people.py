@@ -185,3 +185,20 @@ def test_intervals_of_several_noises_hold(mechanism, levels):
             wrong += not low <= ones / n <= high
         allowed = (1 - confidence) * runs
         assert wrong <= allowed + 4.5 * sqrt(allowed * confidence), (ones, wrong / runs)
+
+
+@pytest.mark.parametrize("ps", [[0.02, 0.98], [0.1, 0.5, 0.9]], ids=str)
+@pytest.mark.parametrize("levels", [{0.01: 238, inf: 12}, {1.0: 100, 30.0: 60, inf: 40}], ids=str)
+def test_intervals_of_quantiles_hold_where_few_of_a_level_are_read(levels, ps):
+    """Seeded: everyone has another value, and the ends of few people are far from those of all."""
+    rng, spec = np.random.default_rng(7), accord.Spec.from_groups(levels)
+    n, runs, confidence = spec.total, 400, 0.95
+    query = accord.quantile("x", ps, bounds=(1, n), step=1, missing="none")
+    plan, wrong = accord.plan(spec, query, "mix"), 0
+    for _ in range(runs):
+        value, released = answer(plan, [summarise(plan, rng.permutation(n))], Seeded(rng))
+        ends = accord.Release(plan, value, None, released).interval(confidence)
+        below = [100 * (point - 1) / n for point in value]
+        wrong += not all(low - 100 / n <= x <= high for x, (low, high) in zip(below, ends, strict=True))
+    allowed = (1 - confidence) * runs
+    assert wrong <= allowed + 6 * sqrt(allowed * confidence), wrong / runs

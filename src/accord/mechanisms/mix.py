@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import inf, log, sqrt
 from typing import TYPE_CHECKING
 
@@ -29,12 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accord.budget import MICRO, PUBLIC, IntArray
-from accord.mechanisms.prediction import AroundRank, Prediction, errors, predict
+from accord.mechanisms.prediction import AroundRank, ChernoffRank, ErrorModel, Prediction, errors, predict
 from accord.mechanisms.rank import ANYWHERE
 from accord.mechanisms.rank_choice import select
-from accord.mechanisms.rank_errors import few_who_count
+from accord.mechanisms.rank_errors import FEWEST, few_who_count
 from accord.mechanisms.record import Calibration, Linear, Method, Refused, Task, frozen
-from accord.mechanisms.size import MISS
+from accord.mechanisms.size import MISS, most_people
+from accord.statistics import Ends
 from accord.statistics.spread import Spread
 from accord.statistics.target_ranks import Quantiles
 from accord.statistics.target_sums import Additive
@@ -131,8 +133,33 @@ def _predict_ranks(task: Task, calibration: Calibration) -> Prediction:
         bias=100 * kappa * task.largest_bias,
     )
     centres = tuple(100 * float(p) for p in target.ps)
-    error_model = AroundRank(spread, centres, target.listed, choices=n.size)
+    error_model: ErrorModel = AroundRank(spread, centres, target.listed, choices=n.size)
+    if float(n.min()) * min(min(p, 1 - p) for p in target.ps) < FEWEST:
+        ends = partial(_ends_of_few, target, n, levels, task.total)
+        error_model = ChernoffRank(ends, target.listed, spread.bias)
     return Prediction(rmse, here, kappa, error_model, bias)
+
+
+def _ends_of_few(
+    target: Quantiles, n: NDArray[np.float64], levels: NDArray[np.float64], total: int, alpha: float
+) -> list[Ends]:
+    """Percentiles between which the choices of all levels lie, but for a probability of alpha.
+
+    Where few people of a level are on one side of its choice a normal law is no good model. By the steps 2
+    and 3 of size.py, level by level: its n_j people have one weight, and all others none.
+    """
+    outputs = target.outputs
+    each = alpha / n.size / outputs
+    off = 2 * outputs / (n * levels) * (log(2 / each) + log(target.total_times))
+    choices = list(zip(n.tolist(), off.tolist(), strict=True))
+
+    def most(p: float) -> float:
+        return max(
+            most_people(p + of_choice, people, float(people == total), log(4 / each))
+            for people, of_choice in choices
+        )
+
+    return [(100 * (1 - most(float(1 - p))), 100 * most(float(p))) for p in target.ps]
 
 
 def _is_safe(task: Task) -> NDArray[np.bool_]:

@@ -31,6 +31,9 @@ from accord.statistics.ranks import Spending
 from accord.statistics.spread import Spread
 from accord.statistics.target_ranks import Extremes, Quantiles, Ranks
 
+FEWEST = 30
+"""So many people who count are on either side of a quantile at least, where a normal law is a good model."""
+
 
 def predict(task: Task, calibration: RankCalibration) -> Prediction:
     """The error and the interval of a choice by weighted ranks."""
@@ -85,7 +88,7 @@ def rank_errors(task: Task, calibration: RankCalibration, spent: Spending) -> Ra
         ceiling=inf,
         step=0.0,  # people are many where this is used, and the line above holds more than it
     )
-    is_sparse = isinstance(target, Extremes) or float(min(min(p, 1 - p) for p in ps)) < 30 * squares
+    is_sparse = isinstance(target, Extremes) or float(min(min(p, 1 - p) for p in ps)) < FEWEST * squares
     return RankErrors(
         by_size.at_worst(rmse, weight),
         by_size.at_worst(here, weight),
