@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,8 @@ class Catalog:
         self.settings = read_settings(Section(file, ("service",), top.get("service", {})))
         """Of the service."""
         self._sections = {name: file.top.section("tables", name) for name in top["tables"]}
+        for section in self._sections.values():
+            self._refuse_keys_of_tables(section)
         self._columns = {name: read_table(section) for name, section in self._sections.items()}
         keys = [
             (name, column, of.keys) for name, each in self._columns.items() for column, of in each.items()
@@ -189,6 +192,33 @@ class Catalog:
                 f"{self.label} describes no table {name!r}: {did_you_mean(name, self._sections)}"
             )
         return self._sections[name]
+
+    def _refuse_keys_of_tables(self, section: Section) -> None:
+        """Refuse a list of keys that is a table's own file: it would tell everybody who is there."""
+        columns = section.values.get("columns")
+        for column, said in columns.items() if isinstance(columns, dict) else ():
+            keys = said.get("keys") if isinstance(said, dict) else None
+            if isinstance(keys, str) and Path(self._place(keys)).resolve() in self._files:
+                section.section("columns", column).refuse(
+                    "keys",
+                    f"keys={keys!r} is a file of people, not a public list: its values would tell who is "
+                    "there. Name the keys from public knowledge, in the file or in a list of their own.",
+                )
+
+    @cached_property
+    def _files(self) -> set[Path]:
+        """The files that tables and their registers are read from."""
+        described = [section.values for section in self._sections.values()]
+        named = [x for each in described for x in (each.get("source"), each.get("consent"))]
+        sources = [x.get("source") if isinstance(x, dict) else x for x in named]
+        files: set[Path] = set()
+        for place in (x for source in sources for x in (source if isinstance(source, list) else [source])):
+            if isinstance(place, str) and "://" not in place:
+                path = Path(self._place(place)).absolute()
+                top = Path(path.anchor)
+                found = path.rglob("*") if path.is_dir() else top.glob(str(path.relative_to(top)))
+                files |= {file.resolve() for file in (path, *found)}
+        return files
 
     def _options(self, described: Mapping[str, Any]) -> dict[str, Any]:
         """How a table is opened."""

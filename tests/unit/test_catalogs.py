@@ -246,6 +246,27 @@ def test_contradictions(folder):
     assert "line 11: " in refused(folder, text)
 
 
+@pytest.mark.parametrize("source", ['"people.csv"', '"peo*.csv"', '["people.csv", "people.csv"]', '"parts"'])
+def test_keys_are_not_read_from_the_people_themselves(folder, source):
+    """Everybody sees declared keys: those of the table would tell who is there."""
+    (folder / "parts").mkdir()
+    (folder / "parts" / "people.csv").write_text(PEOPLE)
+    (folder / "other.csv").symlink_to(folder / "people.csv")
+    (folder / "ward.csv").write_text("ward\na\nb\n")
+    described = WHOLE.replace('source = "people.csv"', f"source = {source}")
+    listed = "parts/people.csv" if "parts" in source else "other.csv"
+    for keys in (listed, f"../{folder.name}/{listed}"):
+        text = described.replace('["a", "b"]', f'"{keys}"')
+        assert f"line 24: keys={keys!r} is a file of people, not a public list:" in refused(folder, text)
+    register = 'consent = { source = "register.csv" }\n'
+    (folder / "register.csv").write_text("id,ward\n1,a\n")
+    text = described.replace('user = "id"\n', f'user = "id"\n{register}').replace(
+        '["a", "b"]', '"register.csv"'
+    )
+    assert "is a file of people, not a public list:" in refused(folder, text)
+    assert accord.catalog(written(folder, described.replace('["a", "b"]', '"ward.csv"')))
+
+
 def test_kinds_are_those_of_the_table(folder):
     import duckdb
 
