@@ -173,6 +173,7 @@ def is_picture(path):
 def test_pictures_are_written(four, along, tmp_path, kind, suffix):
     comparison = four if kind == "bars" else along[kind]
     path = tmp_path / f"errors{suffix}"
+    assert comparison.plot().axes[0].get_title(loc="left")
     for place in (path, str(path)):
         assert comparison.plot(place) == path
         assert is_picture(path)

@@ -258,7 +258,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     run("ledger", "register", "a.db", "people", "people.csv", *levels)
     assert release("--ledger", "a.db", "--share", "0.1")[0] == 0
     code, text = run("ledger", "require", "a.db", "actor", "purpose")
-    assert (code, text) == (0, "actor and purpose has to be said from now on, as entry 4")
+    assert (code, text) == (0, "actor and purpose have to be said from now on, as entry 4")
     code, text = release("--ledger", "a.db", "--share", "0.1")
     assert code == 1 and "Give purpose= (on the command line --actor and --purpose)" in text
     assert release("--ledger", "a.db", "--remaining", "--purpose", "a report")[0] == 0

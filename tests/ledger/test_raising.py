@@ -128,7 +128,7 @@ def test_leaving_a_table_raises_nothing_elsewhere(ledger):
     assert left(ledger, other) == {0.1: 1, 1.0: 1}
     ledger.register(opened({2: 0.1}), "strict")
     assert left(ledger, other) == {0.1: 1, 1.0: 1}
-    with pytest.raises(BudgetError, match=r"level 1 with 0\.5; 0\.1 is left to 1 people"):
+    with pytest.raises(BudgetError, match=r"level 1 with 0\.5; 0\.1 is left to one person"):
         other.release(MEAN, "minimum", 0.5, ledger=ledger, fresh=True)
     ledger.register(opened({}), "strict")
     later = opened({1: 2.0, 2: 2.0})

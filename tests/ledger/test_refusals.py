@@ -130,7 +130,7 @@ def test_three_levels_are_told_and_the_others_counted(ledger):
     for k in range(2, 6):
         ledger.register(part := opened({k: k / 10}), f"part {k}")
         spend(ledger, part, 0.3)
-    with refused(ledger, BudgetError, r"level 0\.1 with .*; 0 is left to 1 people, level 0\.2 .*, level 0\.3 .*, and 2 more levels\.") as refusal:  # fmt: skip
+    with refused(ledger, BudgetError, r"level 0\.1 with .*; 0 is left to one person, level 0\.2 .*, level 0\.3 .*, and 2 more levels\.") as refusal:  # fmt: skip
         table.release(COUNT, "mix", 1.0, ledger=ledger, fresh=True)
     assert "level 0.4" not in str(refusal.value) and "level 0.5" not in str(refusal.value)
 
@@ -168,13 +168,13 @@ def test_who_is_public_here_and_not_elsewhere_is_told_as_public(ledger):
     with refused(
         ledger,
         BudgetError,
-        r"level inf with .*; 0\.5 is left to 1 people",
+        r"level inf with .*; 0\.5 is left to one person",
         "No share is sure to fit everyone",
     ) as refusal:
         table.release(MEAN, "threshold", 0.3, t=inf, ledger=ledger, fresh=True)
     assert "nothing left" not in str(refusal.value)
     spend(ledger, table, 0.3)
-    with refused(ledger, BudgetError, r"level inf with 0\.3; 0\.2 is left to 1 people"):
+    with refused(ledger, BudgetError, r"level inf with 0\.3; 0\.2 is left to one person"):
         spend(ledger, table, 0.3)
 
 
@@ -182,7 +182,7 @@ def test_whoever_opted_out_of_one_table_opted_out_of_all(ledger):
     table, out = opened({1: 1.0, 2: 1.0}), opened({1: 0.0})
     ledger.register(table, "people")
     ledger.register(out, "out")
-    with refused(ledger, BudgetError, r"level 1 with 0\.1; 0 is left to 1 people"):
+    with refused(ledger, BudgetError, r"level 1 with 0\.1; 0 is left to one person"):
         spend(ledger, table, 0.1)
     assert ledger.remaining(table).opted_out == 1
 

@@ -133,5 +133,5 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     people().release(MEAN, "minimum", share=0.5, ledger=ledger, fresh=True)
     too_much(ledger, "eve")
     said = CliRunner().invoke(main, ["ledger", "history", "accord.db", "--kind", "refused"]).output
-    assert "1 times: somebody had too little left" in said and "eve" in said
+    assert "once: somebody had too little left" in said and "eve" in said
     assert datetime.fromisoformat(ledger.history(kind="refused")[0]["first"]) <= datetime.now(UTC)

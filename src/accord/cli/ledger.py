@@ -153,10 +153,11 @@ def require(url: str, names: tuple[str, ...], **options: Any) -> None:
     refuse_in(options["as_json"])
     entry = _opened(url).require(*names, **signature(options))
     required = " and ".join(entry.content["require"]) or "nothing"
+    verb = "have" if len(entry.content["require"]) > 1 else "has"
     print_result(
         options["as_json"],
         lambda: {"schema": 1, "entry": entry.seq, "require": entry.content["require"]},
-        lambda: _plain(f"{required} has to be said from now on, as entry {entry.seq:,}"),
+        lambda: _plain(f"{required} {verb} to be said from now on, as entry {entry.seq:,}"),
     )
 
 

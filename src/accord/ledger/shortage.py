@@ -29,7 +29,7 @@ def too_little_text(cohorts: CohortsOfTable, charge: IntArray, short: Any) -> st
     columns = (column[:_LEVELS_IN_ERRORS].tolist() for column in (chosen[first], charges[last], least, count))
     lines = [
         f"level {level_text(level)} with {level_text(cost)}; {level_text(left)} is left to "
-        + ("it" if cohorts.is_menu else f"{n:,} people")
+        + ("it" if cohorts.is_menu else ("one person" if n == 1 else f"{n:,} people"))
         for level, cost, left, n in zip(*columns, strict=True)
     ]
     others = first.size - _LEVELS_IN_ERRORS

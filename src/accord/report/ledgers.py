@@ -145,7 +145,8 @@ def _event_text(event: dict[str, Any]) -> str:
         case "repeat":
             return f"given out again: {', '.join(event['queries'])}"
         case "refused":
-            return f"{event['times']:,} times: {_REASONS.get(event['reason'], '')}"
+            often = "once" if event["times"] == 1 else f"{event['times']:,} times"
+            return f"{often}: {_REASONS.get(event['reason'], '')}"
         case "person":
             return "somebody was looked up" if event["known"] else "somebody was looked up who is not known"
         case "token":

@@ -14,7 +14,7 @@ from accord.lab.simulation.populations import Population
 from accord.lab.simulation.simulate import Simulation, simulate
 from accord.lab.simulation.specs import Drawn
 from accord.mechanisms.record import Mechanism
-from accord.report.figures import CHOSEN, OTHER, pyplot, save
+from accord.report.figures import CHOSEN, OTHER, blank_figure, write
 from accord.spec import Spec
 from accord.statistics import Query
 
@@ -42,13 +42,19 @@ class Comparison:
         rows = self.rows
         return next((key for key in ("correlation", "people") if len({row[key] for row in rows}) > 1), None)
 
-    def plot(self, path: str | Path) -> Path:
-        """Measured errors with twice their standard error as a picture in a file.
+    def plot(self, path: str | Path | None = None) -> Any:
+        """Measured errors with twice their standard error as a picture.
 
         As bars with what the plans predicted, or as lines along what differs.
+
+        Returns:
+            The figure, which a notebook shows; with a path (.png, .svg, .pdf), where it was written.
+
+        Raises:
+            AccordError: matplotlib is not installed (accord[plot]), or the file cannot be written.
         """
-        plt = pyplot()
-        figure, axes = plt.subplots(figsize=(7.5, 4.2), layout="constrained")
+        figure = blank_figure(7.5, 4.2)
+        axes = figure.subplots()
         first, along = self.simulations[0], self.along
         if along is None:
             _draw_bars(axes, self.rows[::-1], first.query.unit)
@@ -59,7 +65,7 @@ class Comparison:
         title = f"{first.query.label}: {first.population.name}{people}, {first.runs:,} runs"
         axes.set_title(title, fontsize=10, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
-        return save(plt, figure, path)
+        return figure if path is None else write(figure, path)
 
     def __str__(self) -> str:
         differing = [key for key in _SETTINGS if len({row[key] for row in self.rows}) > 1]
