@@ -176,6 +176,15 @@ def test_the_noise_is_asked_for_the_law_of_those_who_are_there():
     assert done.charges == dict(zip(people.spec().levels, (offered.cost / MICRO).tolist(), strict=True))
 
 
+def test_who_allows_the_largest_tau_pays_nothing():
+    """It is right for them whatever their number; so do the public, and who is not on the menu."""
+    expected = Spec.from_groups({0.1: 50, 0.5: 400, 1_000.0: 5, inf: 10})
+    offered = choice(expected, None, 0.2, FEW)
+    assert max(offered.taus) < 1_000 * MICRO
+    charged = dict(zip(expected.levels, offered.cost.tolist(), strict=True))
+    assert charged[1_000.0] == charged[inf] == 0 < charged[0.1] <= 20_000 and 0 < charged[0.5] <= 100_000
+
+
 def test_what_comes_back_are_the_same_people_planned_for_another_size():
     people = opened()
     done, _ = chosen(people)

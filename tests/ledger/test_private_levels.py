@@ -303,6 +303,26 @@ def test_what_is_left_never_falls_as_the_level_rises(tmp_path):
     assert [a.left[0] for a in ledger.accounts()] == [0.3, 0.0]
 
 
+def test_what_is_left_is_for_as_many_as_are_expected_and_no_level_of_its_own(tmp_path):
+    expected = Spec.from_groups({0: 7, 0.1: 30, 1.0: 30})
+    ledger, people = opened(tmp_path), table(ROWS, expected=expected)
+    ledger.register(people, "people")
+    people.release(MEAN, "minimum", share=0.5, ledger=ledger)
+    rest = ledger.remaining(people)
+    assert rest.is_rest and rest.is_expected and rest.opted_out == 7
+    assert dict(zip(rest.levels, rest.counts, strict=True)) == {0.05: 30, 0.95: 30}
+
+
+def test_charges_that_fall_anywhere_are_not_those_of_a_menu():
+    levels = np.array([MICRO, 3 * MICRO, 2 * MICRO])
+    accounts = menus.with_menu(NO_COHORTS, 1, np.sort(levels))
+    order = np.argsort(accounts.level)
+    for charges, rises in (([1, 2, 3], True), ([1, 1, 1], True), ([1, 3, 2], False), ([2, 1, 3], False)):
+        charge = np.empty(3, dtype=np.int64)
+        charge[order] = charges
+        assert menus.is_charged_by_menu(accounts, charge) == rises, charges
+
+
 def test_what_is_planned_from_the_rest_reads_everyone_by_what_their_level_has_left(tmp_path):
     ledger, people = opened(tmp_path), table([0.1, 1.0, 1.0, 0.7, np.nan])
     ledger.register(people, "people")
