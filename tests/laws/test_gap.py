@@ -523,3 +523,19 @@ def test_a_look_is_refused_where_there_is_nothing_to_compare():
         QueryError, match=r"^with neighbors='add-remove' it is private how many people a level"
     ):
         table.check_gap("x", (0, 100))
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        (accord.count(), True),
+        (accord.sum("x", bounds=(0, 2)), True),
+        (accord.mean("x", bounds=(0, 2)), False),
+    ],
+    ids=lambda value: getattr(value, "label", ""),
+)
+def test_totals_say_that_who_is_there_may_go_with_levels_where_that_is_private(query, says):
+    spec = accord.Spec.from_groups({0.1: 4_000, 1.0: 4_000})
+    for neighbors in ("replace", "add-remove"):
+        text = str(accord.plan(spec, query, mechanism="affine", neighbors=neighbors))
+        assert ("nor with who is there" in text) == (says and neighbors == "add-remove")

@@ -43,9 +43,11 @@ def gap_sentence(plan: Plan) -> str:
     scale, gap, kappa = plan.query.gap_scale, plan.query.gap, plan.bias_bound
     if plan.mechanism in NO_DATA or kappa is None:
         return ""
-    break_even = plan.break_even_gap
+    break_even, right = plan.break_even_gap, "Right if levels do not go with values"
+    if plan.target.adds_up and not plan.relation.people_are_public:
+        right += ", nor with who is there"  # who is not there adds 0
     if scale is None or break_even is None:
-        return "Right if levels do not go with values."
+        return f"{right}."
     if isinf(break_even):
         return "Right even if levels go with values: everyone counts the same."
     if gap is not None:
@@ -56,10 +58,10 @@ def gap_sentence(plan: Plan) -> str:
         )
     if break_even >= float(scale.most):
         return (
-            "Right if levels do not go with values; even at the largest gap that there can be the bias would "
-            "be at most as large as the error."
+            f"{right}; even at the largest gap that there can be the bias would be at most as large as the "
+            "error."
         )
-    return f"Right if levels do not go with values; breaks even at a gap of {scale.text(break_even)}."
+    return f"{right}; breaks even at a gap of {scale.text(break_even)}."
 
 
 def look_text(look: GapLook) -> str:
