@@ -29,6 +29,7 @@ from accord.catalog_tables import NUMBERS_OF_PEOPLE, TABLE, people_of, read_tabl
 from accord.errors import AccordError, SourceError, did_you_mean
 from accord.people.description import Description
 from accord.people.opening import table
+from accord.people.own_files import OWN, files_of
 from accord.people.table import Table
 from accord.server.settings import SERVICE, read_settings
 from accord.toml_files import (
@@ -199,11 +200,7 @@ class Catalog:
         for column, said in columns.items() if isinstance(columns, dict) else ():
             keys = said.get("keys") if isinstance(said, dict) else None
             if isinstance(keys, str) and Path(self._place(keys)).resolve() in self._files:
-                section.section("columns", column).refuse(
-                    "keys",
-                    f"keys={keys!r} is a file of people, not a public list: its values would tell who is "
-                    "there. Name the keys from public knowledge, in the file or in a list of their own.",
-                )
+                section.section("columns", column).refuse("keys", OWN.format(keys))
 
     @cached_property
     def _files(self) -> set[Path]:
@@ -211,14 +208,8 @@ class Catalog:
         described = [section.values for section in self._sections.values()]
         named = [x for each in described for x in (each.get("source"), each.get("consent"))]
         sources = [x.get("source") if isinstance(x, dict) else x for x in named]
-        files: set[Path] = set()
-        for place in (x for source in sources for x in (source if isinstance(source, list) else [source])):
-            if isinstance(place, str) and "://" not in place:
-                path = Path(self._place(place)).absolute()
-                top = Path(path.anchor)
-                found = path.rglob("*") if path.is_dir() else top.glob(str(path.relative_to(top)))
-                files |= {file.resolve() for file in (path, *found)}
-        return files
+        places = [x for source in sources for x in (source if isinstance(source, list) else [source])]
+        return files_of([self._place(place) for place in places if isinstance(place, str)])
 
     def _options(self, described: Mapping[str, Any]) -> dict[str, Any]:
         """How a table is opened."""

@@ -267,3 +267,52 @@ def test_a_description_says_which_file_is_missing(folder):
 def test_keys_in_a_file_are_what_is_in_it(tmp_path):
     (tmp_path / "a.txt").write_text("1\n2\n")
     assert read_key_file(tmp_path / "a.txt") == ["1", "2"]
+
+
+# ---- the table's own file ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wards(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("ward,level\nA,1\nB,1\nD,1\n")
+    Path("public.csv").write_text("ward\nA\nB\nC\n")
+    return accord.table("people.csv", epsilon="level")
+
+
+@pytest.mark.parametrize("place", ["people.csv", "./people.csv", "link.csv", Path("people.csv")], ids=str)
+def test_keys_are_not_the_tables_own(place, wards):
+    """Whoever is there would be in the keys, and who is alone in a ward in an answer about it."""
+    Path("link.csv").symlink_to("people.csv")
+    asked = accord.count(by="ward", keys=place)
+    for ask in (
+        wards.plan,
+        wards.release,
+        lambda query: wards.plan(accord.workload([accord.count(), query])),
+    ):
+        with pytest.raises(QueryError, match="is a file of people, not a public list"):
+            ask(asked)
+    with pytest.raises(QueryError, match="is a file of people"):
+        wards.release(accord.plan(wards.spec(), asked))
+    with pytest.raises(QueryError, match="is a file of people"):
+        wards.plan(accord.crosstab("ward", "level", keys={"ward": place, "level": [1]}))
+    assert wards.plan(accord.count(by="ward", keys="public.csv")).query.groups == 3
+
+
+def test_keys_are_not_the_tables_own_in_words_sql_and_batches(wards):
+    words = ["plan", "people.csv", "count", "--by", "ward", "--epsilon", "level", "--keys"]
+    done = CliRunner().invoke(main, [*words, "@people.csv"])
+    assert done.exit_code == 1 and "is a file of people" in done.stderr
+    assert CliRunner().invoke(main, [*words, "@public.csv"]).exit_code == 0
+    select = "SELECT ward, COUNT(*) FROM 'people.csv' GROUP BY ward"
+    done = CliRunner().invoke(
+        main, ["sql", select, "--epsilon", "level", "--plan", "--keys", "ward=@people.csv"]
+    )
+    assert done.exit_code == 1 and "is a file of people" in done.stderr
+    with pytest.raises(QueryError, match="is a file of people"):
+        wards.sql("SELECT ward, COUNT(*) FROM people GROUP BY ward", keys={"ward": "people.csv"})
+    Path("questions.toml").write_text(
+        'schema = 1\ntable = "people"\nshare = 0.5\n[[questions]]\nname = "wards"\nstatistic = "count"\nby = "ward"\nkeys = "people.csv"\n'
+    )
+    with pytest.raises(QueryError, match="is a file of people"):
+        wards.plan(read_batch("questions.toml").asked_of(wards))

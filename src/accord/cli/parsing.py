@@ -44,6 +44,7 @@ _OPTIONS = (*_SHARED, *(option.name for option in OWN_OPTIONS))
 
 def question_about(people: accord.Table, options: dict[str, Any]) -> accord.Query:
     """The question that the options ask of a table, which may declare what they leave out."""
+    refuse_own_keys(people, options["keys"])
     if people.description is None:
         return question(people.columns, options)
     kinds: dict[str, Any] = dict(people.columns)
@@ -341,6 +342,12 @@ def _numbers(text: str) -> list[Any]:
 
 def _categories(columns: Columns, column: str, text: str | None) -> list[Any] | None:
     return None if text is None else read_categories(columns, column, text.split(","))
+
+
+def refuse_own_keys(people: accord.Table, texts: tuple[str, ...]) -> None:
+    """Refuse the table's own files as keys: @file, or COLUMN=@file."""
+    listed = (text if text.startswith("@") else text.partition("=")[2] for text in texts)
+    people.refuse_own_keys(text[1:] for text in listed if text.startswith("@"))
 
 
 def declared_keys(columns: Columns, column: str, text: str) -> list[Any]:

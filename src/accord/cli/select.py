@@ -93,6 +93,7 @@ def _named_numbers(texts: tuple[str, ...], option: str, form: str, example: str)
 
 def _keys(people: accord.Table, texts: tuple[str, ...]) -> dict[str, Any]:
     """{column: groups}, from COLUMN=A,B or COLUMN=@file."""
+    parsing.refuse_own_keys(people, texts)
     keys = {}
     for text in texts:
         column, is_pair, listed = text.partition("=")

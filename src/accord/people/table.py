@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import datetime
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from accord import planning, relation
 from accord.budget import level_text
 from accord.engines import Engine, Kind, absolute, can_be_opened_again, has_place, without_password
 from accord.errors import PlanError, QueryError, SourceError
+from accord.people import own_files
 from accord.people.checking import checked
 from accord.people.consent import Consent
 from accord.people.description import Description
@@ -445,9 +447,22 @@ class Table:
             QueryError: it leaves out what is not declared here.
         """
         columns = {} if self.description is None else self.description.columns
+        self.refuse_own_keys(own_files.key_files_of(asked))
         if isinstance(asked, Undescribed):
             self.reader.refuse_unknown(asked.columns_named)
         return described(asked, columns, several_rows=self.user is not None)
+
+    def refuse_own_keys(self, paths: Iterable[str | PathLike[str]]) -> None:
+        """Refuse files of keys that are the table's own, or its register's.
+
+        Raises:
+            QueryError: one of them is.
+        """
+        if self._opened_with is not None:
+            sources = self._opened_with.source, self._opened_with.options.get("consent")
+            for path in paths:
+                if own_files.is_own(path, sources):
+                    raise QueryError(own_files.OWN.format(str(path)))
 
     def check(self, query: Any) -> tuple[str, ...]:
         """Refuse what this table cannot answer, by names and kinds of columns.
