@@ -152,6 +152,11 @@ class Document(Protocol):
     """Where sections are: a file, or something else that somebody wrote."""
 
     @property
+    def called(self) -> str:
+        """What it is, in a sentence: the file."""
+        ...
+
+    @property
     def folder(self) -> Path:
         """Where the files are that it names."""
         ...
@@ -188,7 +193,7 @@ class Section:
     @property
     def _where(self) -> str:
         name = ".".join(str(part) for part in self.path if isinstance(part, str))
-        return f"[{name}] " if name else "the file "
+        return f"[{name}] " if name else f"{self.file.called} "
 
     def section(self, *path: str | int) -> Section:
         """A table within it."""
@@ -215,6 +220,8 @@ class Section:
 
 class TomlFile:
     """A TOML file that somebody wrote."""
+
+    called = "the file"
 
     def __init__(self, path: str | Path, refusal: type[AccordError], what: str) -> None:
         """`refusal`: what to raise; `what`: what the file is, and how one is made, in a sentence.

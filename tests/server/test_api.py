@@ -94,7 +94,7 @@ def test_what_is_not_to_be_said_is_refused(served):
             {"question": {"statistic": "mean", "column": "stay", "membership": "public"}},
             "no key 'membership'",
         ),
-        ({**MEAN, "user": "ward"}, "no key 'user'"),
+        ({**MEAN, "user": "ward"}, "user: the request has no key 'user'"),
         ({**MEAN, "ledger": "other.db"}, "no key 'ledger'"),
         ({"question": {"statistic": "count", "by": "ward", "keys": "/etc/passwd"}}, "names no file"),
         ({"question": {"statistic": "mean", "column": "stay", "bounds": [0, 61]}}, "lie within these"),
@@ -115,6 +115,10 @@ def test_what_is_not_to_be_said_is_refused(served):
         assert status == 422 and words in document["error"]["message"], (body, document)
     status, document = callers["ada"].ask(MEAN, share=None)
     assert status == 422
+    path, body = "/api/tables/people/release", {**MEAN, "share": 0.01}
+    for headers in ({}, {"Idempotency-Key": "k" * 101}):
+        status, document, _ = callers["ada"]("POST", path, body, headers)
+        assert status == 422 and "needs the header Idempotency-Key: a text" in document["error"]["message"]
 
 
 def test_a_budget_that_is_spent_is_refused(fresh):
@@ -216,6 +220,12 @@ def test_people_are_looked_up_and_withdrawn_by_the_officer_alone(fresh):
     assert unknown[0] == 409 and str(made.folder) not in unknown[1]["error"]["message"]
     done = callers["olive"]("POST", "/api/withdraw", {"ids": ["p1"], "purpose": "they asked"})
     assert done[0] == 200 and done[1]["people"] == 1
+    status, refused = callers["ada"].ask({"question": {"statistic": "mean", "column": "stay"}}, share=0.2)
+    assert status == 202
+    refused = callers["ada"].get(f"/api/requests/{refused['id']}?wait=30")
+    message = refused["error"]["message"]
+    assert 'plan from what is left: "remaining": true, in Python remaining=True. 1 person has' in message
+    assert "ledger=" not in message and "accord ledger" not in message
     kinds = [event["kind"] for event in made.office.ledger.history(kind="all")]
     assert kinds.count("person") == 2 and kinds.count("withdraw") == 1
 

@@ -183,11 +183,17 @@ def _cost(each: dict[str, Any]) -> str:
 
 
 def _answer(answer: dict[str, Any]) -> str:
-    """An answer and its interval in a few words; of many numbers, how many they are."""
+    """An answer and its interval in a few words; of many numbers, how many they are.
+
+    >>> _answer({"value": 44.89013671875, "interval": {"unit": "percentile points"}, "rmse": 0.43})
+    '44.8901'
+    """
     value, interval = answer["value"], answer["interval"]
     if isinstance(value, dict | list):
         return f"{len(value):,} numbers"
-    if not isinstance(value, float) or interval is None or interval["unit"] != "value":
+    if isinstance(value, float) and (interval is None or interval["unit"] != "value"):
+        return number(value, 6)
+    if not isinstance(value, float) or interval is None:
         return str(value)
     low, high = interval["bounds"]
     return f"{near(value, answer['rmse'] or 0)}   ({number(float(low), 4)} … {number(float(high), 4)})"

@@ -21,7 +21,7 @@ from accord.server.asking import public_text
 from accord.server.guard import App, Guard, Throttle
 from accord.server.office import Office
 from accord.server.pages import pages
-from accord.server.refusals import STATUS, NotThereError, spoken
+from accord.server.refusals import NO_KEY, STATUS, NotThereError, spoken
 
 _LOG = logging.getLogger("accord")
 
@@ -58,10 +58,12 @@ def application(office: Office, hosts: tuple[str, ...] = (), is_encrypted: bool 
             _LOG.warning("%s: %s", type(fault).__name__, fault)
             status = 409 if isinstance(fault, LedgerError) else 503
             return _error(request, status, type(fault).__name__, spoken(fault, office.ledger.label))
-        return _error(request, status or 422, type(fault).__name__, str(fault))
+        return _error(request, status or 422, type(fault).__name__, public_text(fault) or str(fault))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, fault: RequestValidationError) -> Response:
+        if [error["loc"][-1] for error in fault.errors()] == ["idempotency-key"]:
+            return _error(request, 422, "QueryError", NO_KEY)
         names = ", ".join(dict.fromkeys(str(error["loc"][-1]) for error in fault.errors()))
         wrong = f"{names} is missing, or is not what it should be: see /openapi.json."
         return _error(request, 422, "QueryError", wrong)

@@ -105,6 +105,7 @@ ASKED = (
 class Written:
     """A request as a document: where something stands in it."""
 
+    called = "the request"
     folder = Path()
     """Nothing is looked for there: names of files are refused."""
 
@@ -242,6 +243,21 @@ def _refuse_files(keys: Any) -> None:
 def public_text(fault: AccordError) -> str | None:
     """What an analyst may read of a refusal: what is said of the question, the plan and what is left.
 
-    None: it is about the source or the ledger, and may name files.
+    None: it is about the source or the ledger, and may name files. What one does with a ledger of one's own
+    is put as one does it here.
     """
-    return str(fault) if isinstance(fault, QueryError | PlanError | SpecError | BudgetError) else None
+    if not isinstance(fault, QueryError | PlanError | SpecError | BudgetError):
+        return None
+    text = str(fault)
+    for own, here in _HERE.items():
+        text = text.replace(own, here)
+    return text
+
+
+_HERE = {
+    "table.plan(query, remaining=ledger) (on the command line --remaining)": '"remaining": true, in Python '
+    "remaining=True",
+    "; or register the table anew from a source in which they are opted out": "",
+    "See 'accord ledger show'. ": "",
+}
+"""What is said of a ledger that one has, and what of one that a service has."""

@@ -13,6 +13,11 @@ NOT_AGREED = (
     "until then."
 )
 
+NO_KEY = (
+    "a release needs the header Idempotency-Key: a text of your own, of 1 to 100 characters. The same key is "
+    "the same request, and is charged once."
+)
+
 
 class NotThereError(AccordError):
     """What is asked for is not there, or not for whoever asks."""

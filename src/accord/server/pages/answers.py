@@ -61,10 +61,13 @@ def question_of(query: dict[str, Any]) -> str:
 
     >>> question_of({"statistic": "mean", "column": "income", "where": "age > 30", "by": ["ward", "sex"]})
     'mean of income, where age > 30, by ward and sex'
+    >>> question_of({"statistic": "quantile", "column": "age", "p": "0.5"})
+    'median of age'
     """
     about = query.get("column") or query.get("condition") or query.get("target")
-    said: str = query["statistic"] + (f" of {about}" if about else "")
-    if query.get("p") is not None:
+    is_median = query["statistic"] == "quantile" and query.get("p") == "0.5"
+    said: str = ("median" if is_median else query["statistic"]) + (f" of {about}" if about else "")
+    if query.get("p") is not None and not is_median:
         p = query["p"]
         said += f", p = {', '.join(p) if isinstance(p, list) else p}"
     said += f", where {query['where']}" if query.get("where") else ""
