@@ -135,6 +135,7 @@ def test_a_first_description(folder):
     (folder / "accord.toml").unlink()
     assert "accord plan people count" in run("init", "people.csv").stdout
     text = (folder / "accord.toml").read_text()
+    assert '# csv = { decimal = ",", thousands = ".", dates = "%d.%m.%Y" }' in text
     assert "strict" not in text.replace("strict = 0.1", "").replace('"strict"', "")  # no value of the table
     assert list(tomllib.loads(text)["tables"]["people"]["columns"]) == ["id", "stay", "ward", "tier"]
     said = run("plan", "people", "count", "--where", "stay > 3", code=1).stderr
@@ -417,3 +418,8 @@ keys = { sex = ["f"] }
     assert document["plans"][1]["query"]["keys"] == {"ward": ["a", "b"], "sex": ["f"]}
     (folder / "q.toml").write_text('schema = 1\ntable = "people"\n[[questions]]\nstatistic = "crosstab"\n')
     assert "line 3: crosstab needs columns = …." in run("run", "q.toml", "--plan", code=1).stdout
+
+
+def test_a_table_is_called_as_its_file_without_accents(folder):
+    (folder / "people.csv").rename(folder / "Löhne à Genève.csv")
+    assert "accord plan Lohne-a-Geneve count" in run("init", "Löhne à Genève.csv", "--epsilon", "tier").stdout

@@ -190,3 +190,7 @@ def test_public_people_alone():
 
 def only_public(levels, people):
     return np.where(np.isinf(levels), inf, 0)
+
+
+def test_it_shows_itself_in_one_line():
+    assert repr(ROOT) == "<mechanism 'root': person i loses min(ε_i, √ε_i/2)>"

@@ -180,6 +180,7 @@ def test_columns_are_named_in_order():
         ("a = -1e999", "where= has the number -1e999, which is too large to be compared exactly."),
         ("(a = 1", "where= has 'the end' where ) was expected."),
         ("a = 1)", "where= goes on at ')' after a whole condition; join conditions by AND or OR."),
+        ("a >= 6500,5", "where= goes on at ',' after a whole condition; a number has a point, and no comma."),
         ("a = 1 b = 2", "where= goes on at 'b' after a whole condition"),
         ("a = 1 = 2", "where= goes on at '=' after a whole condition"),
         ("a = 1 AND", "where= has 'the end' where a column was expected."),

@@ -182,3 +182,18 @@ def test_how_a_file_is_to_be_read_is_said_in_options(tmp_path):
         "plan", str(tmp_path / "leute.csv"), "mean", "x", "--bounds", "0", "1", "--epsilon", "Stufe"
     )
     assert text.rstrip().endswith("Say what it is, such as --csv encoding=windows-1252.")
+
+
+def test_bounds_in_one_word_do_not_take_the_next_option_for_the_other(people):
+    for bounds in (("0,15000", "--epsilon"), ("0", "2500,5")):
+        result = CliRunner().invoke(main, ("plan", people, "mean", "x", "--bounds", *bounds, *LEVELS))
+        assert result.exit_code == 2
+        assert "are not two bounds. Write two words, with points in numbers: --bounds 0 2500.5." in " ".join(
+            result.stderr.split()
+        )
+
+
+def test_a_select_names_the_flag_for_one_row_each(people):
+    select = ("sql", f"SELECT AVG(x) FROM '{people}'", *LEVELS, "--user", "u")
+    text = CliRunner().invoke(main, (*select, "--bounds", "x=0..1")).stderr
+    assert "declare that everyone has one row: --one-row-each." in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,9 @@ def _has_password(source: str) -> bool:
 
 def _name_of(source: str) -> str:
     """What a file is called, as a name."""
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", Path(source.rpartition("=")[2]).name.partition(".")[0]).strip("-")
+    name = unicodedata.normalize("NFKD", Path(source.rpartition("=")[2]).name.partition(".")[0])
+    plain = "".join(letter for letter in name if not unicodedata.combining(letter))
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", plain).strip("-")
 
 
 def _first_table(
@@ -116,6 +119,8 @@ def _first_table(
         f"# {_ABOUT['user']}:",
         f"{'# ' if user is None else ''}user = {_quoted(user or '…')}",
     ]
+    if "untyped" in columns.values():
+        lines += [f"# {_ABOUT['csv']}:", '# csv = { decimal = ",", thousands = ".", dates = "%d.%m.%Y" }']
     for column, kind in columns.items():
         if column in (epsilon, user) or kind not in _ASKED_FOR:
             continue

@@ -53,6 +53,19 @@ html_option = click.option(
 )
 
 
+def _two_bounds(ctx: click.Context, param: click.Parameter, given: Any) -> Any:
+    """LO and HI, two words: what is written as one would take the option after it for the other."""
+    for low, high in given if param.multiple else [given] if given else []:
+        if high.startswith("--") or "," in low or "," in high:
+            raise click.BadParameter(
+                f"{low!r} and {high!r} are not two bounds. Write two words, with points in numbers: "
+                "--bounds 0 2500.5.",
+                ctx,
+                param,
+            )
+    return given
+
+
 def plot_option(subject: str) -> Callable[..., Any]:
     return click.option(
         "--plot",
@@ -141,6 +154,7 @@ def table_options(command: Callable[..., None]) -> Callable[..., None]:
             "--bounds",
             nargs=2,
             multiple=True,
+            callback=_two_bounds,
             metavar="LO HI",
             help="Public bounds of the column: numbers, or dates for ranks. Of two columns, once for each.",
         ),
@@ -324,7 +338,13 @@ select_options = options(
 look_options = options(
     place("source"),
     click.argument("column"),
-    click.option("--bounds", nargs=2, metavar="LO HI", help="Bounds that are declared: numbers or dates."),
+    click.option(
+        "--bounds",
+        nargs=2,
+        callback=_two_bounds,
+        metavar="LO HI",
+        help="Bounds that are declared: numbers or dates.",
+    ),
     click.option(
         "--gap",
         type=float,

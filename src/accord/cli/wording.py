@@ -24,6 +24,7 @@ _CALLS = {
     "Open it again with accord.table and plan again.": "Ask again.",
     "Plan again with table.plan(query)": "Ask again",
     "levels='private'": "--expected",
+    "one_row_each=True": "--one-row-each",
     "Restore it, or give key=.": "Restore it.",
     ", or give key=. Use": ". Use",
 }

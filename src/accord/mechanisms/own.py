@@ -30,11 +30,14 @@ Charge: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.int64]], ArrayLike
 _RESERVED = ("auto", "midpoint", "public")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OwnMechanism(Mechanism):
     """One of somebody's own, which is made anew from its function where a plan is unpickled."""
 
     charge: Charge | None = None
+
+    def __repr__(self) -> str:
+        return f"<mechanism {self.name!r}: {self.guarantee}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(mechanism, guarantee=self.guarantee, paper=self.paper), (self.name, self.charge)

@@ -196,10 +196,9 @@ class _Parser:
 
     def finish(self) -> None:
         if self.at < len(self.tokens):
-            raise QueryError(
-                f"{self.name} goes on at {self.peek()[1]!r} after a whole condition; "
-                f"join conditions by AND or OR. {_NEXT}"
-            )
+            sign = self.peek()[1]
+            join = "a number has a point, and no comma" if sign == "," else "join conditions by AND or OR"
+            raise QueryError(f"{self.name} goes on at {sign!r} after a whole condition; {join}. {_NEXT}")
 
     def any_of(self, depth: int) -> Condition:
         return self._joined("OR", depth)
