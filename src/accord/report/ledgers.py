@@ -201,7 +201,8 @@ def verdict_view(verdict: Verdict) -> RenderableType:
     if not verdict.problems:
         whole = f"whole: {verdict.entries:,} entries follow from each other, and the accounts from them"
         return Text(f"{whole}{besides}", "green")
+    many = "1 problem" if len(verdict.problems) == 1 else f"{len(verdict.problems):,} problems"
     return Group(
-        Text(f"{len(verdict.problems):,} problems in {verdict.entries:,} entries{besides}", "bold red"),
+        Text(f"{many} in {verdict.entries:,} entries{besides}", "bold red"),
         *map(bullet, verdict.problems[:_MOST_LINES]),
     )
