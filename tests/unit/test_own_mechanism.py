@@ -175,6 +175,7 @@ def test_charges_that_are_none_are_refused(charge, message):
         ("affine", half_of_the_root, "there is 'affine' already, and names are permanent. Take another one."),
         ("auto", half_of_the_root, "there is 'auto' already"),
         (" ", half_of_the_root, "name=' ' is no name of a mechanism. Give a short text, such as 'root'."),
+        ("mine", lambda levels: levels, "charge of 'mine' takes other arguments than levels and people"),
         ("mine", 0.5, "charge is a float, not a function of levels and people"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def init(url: str, as_json: bool) -> None:
     opened = _opened(url, create=True)
     entries = len(opened.entries())
     document = {"schema": 1, "ledger": opened.label, "entries": entries}
-    print_result(as_json, lambda: document, lambda: init_view(opened.label, entries))
+    named = "URL" if "://" in url else shlex.quote(url)  # which may hold a password
+    print_result(as_json, lambda: document, lambda: init_view(opened.label, entries, named))
 
 
 @ledger.command()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,6 +79,11 @@ def mechanism(name: str, charge: Charge, *, guarantee: str = "", paper: str = ""
             f"charge is a {type(charge).__name__}, not a function of levels and people: "
             "lambda levels, people: np.minimum(levels, 0.5)."
         )
+    if not _takes_two(charge):
+        raise PlanError(
+            f"charge of {name!r} takes other arguments than levels and people. Write one such as "
+            "lambda levels, people: np.minimum(levels, 0.5)."
+        )
 
     def rule(task: Task) -> tuple[IntArray, str]:
         charges = checked(name, charge(as_floats(task.levels), task.people.copy()), task.levels)
@@ -90,6 +96,17 @@ def mechanism(name: str, charge: Charge, *, guarantee: str = "", paper: str = ""
 
     promise = guarantee or "person i loses c_i ≤ ε_i"
     return OwnMechanism(name, paper, promise, EVERY, by_charges(rule), charge=charge)
+
+
+def _takes_two(charge: Charge) -> bool:
+    """As far as that is known: of what is not written in Python it may not be."""
+    try:
+        signature(charge).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
 
 
 def checked(name: str, given: ArrayLike, levels: IntArray) -> IntArray:

@@ -27,11 +27,11 @@ _REASONS = {
 """Why something was refused."""
 
 
-def init_view(label: str, entries: int) -> RenderableType:
+def init_view(label: str, entries: int, named: str) -> RenderableType:
     """Whether a ledger was made, or is there already."""
     if entries:
         return Text(f"the ledger {label} is there already, with {entries:,} entries.")
-    return Text(f"made the ledger {label}. Register a table next: 'accord ledger register'.")
+    return Text(f"made the ledger {label}. Register a table next: 'accord ledger register {named} …'.")
 
 
 def remaining_view(remaining: Spec, affordable: int | None, renewal: Renewal | None = None) -> RenderableType:
