@@ -1,4 +1,4 @@
-"""The pages of concepts and how-to run, in the order in which they are read, and the site is built from all of docs/."""
+"""Pages that show how something is done run, in the order in which they are read, and the site is built from all of docs/."""
 
 import os
 import re
@@ -16,12 +16,16 @@ from accord.cli import main
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted(
-    page
-    for folder in ("concepts", "howto")
-    for page in (DOCS / folder).glob("*.md")
-    if page.name != "index.md"
-)
+PAGES = [
+    DOCS / "index.md",
+    DOCS / "gap.md",
+    *sorted(
+        page
+        for folder in ("concepts", "howto")
+        for page in (DOCS / folder).glob("*.md")
+        if page.name != "index.md"
+    ),
+]
 
 
 def number_in(comment):
