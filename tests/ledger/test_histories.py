@@ -406,7 +406,11 @@ class Histories(RuleBasedStateMachine):
             those = [p for p in short if self.levels[name][p] == level]
             least = min(self.remaining(p) for p in those)
             cost = charge[those[0]]
-            assert f"level {level_text(level)} with {level_text(cost)}; {level_text(least)} is left to {len(those)} people" in text  # fmt: skip
+            whom = "one person" if len(those) == 1 else f"{len(those)} people"
+            assert (
+                f"level {level_text(level)} with {level_text(cost)}; {level_text(least)} is left to {whom}"
+                in text
+            )
         assert "Nothing was spent" in text
 
     def _answered(self, released, parts, people):
