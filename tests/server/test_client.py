@@ -365,6 +365,9 @@ def test_who_has_no_patience(served):
     )
     with answering(busy) as other, pytest.raises(ServiceError, match="is busy"):
         accord.connect(other, token, patience=0.0)
+    cut_off = busy.replace(b"Length: 2", b"Length: 20")
+    with answering(cut_off) as other, pytest.raises(ServiceError, match="nobody answers at"):
+        accord.connect(other, token, patience=0.0)
 
 
 def test_what_cannot_be_sent(served):

@@ -75,12 +75,13 @@ class Caller:
         with self.waiting() as is_over:
             while True:
                 try:
-                    with self._opener.open(request, timeout=_TIMEOUT) as response:
-                        return self._document(response.read())
-                except HTTPError as fault:
-                    status, content = fault.code, fault.read()
-                    pause = _pause_of(fault.headers.get("Retry-After"), pause)
-                    fault.close()
+                    try:
+                        with self._opener.open(request, timeout=_TIMEOUT) as response:
+                            return self._document(response.read())
+                    except HTTPError as fault:
+                        with fault:
+                            status, content = fault.code, fault.read()
+                            pause = _pause_of(fault.headers.get("Retry-After"), pause)
                 except (URLError, OSError, HTTPException) as fault:
                     status, content = 0, b""
                     self._refuse_unreachable(fault)
