@@ -10,7 +10,7 @@ stdout is the result, stderr progress and hints; exit 0 done, 1 refused, 2 usage
     service.py   serve, token …
     start.py     demo, version
     group.py     the command `accord`, to which these add theirs
-    options.py   options that several commands share
+    options.py   options that several commands share; completing.py: what a shell completes of them
     parsing.py   from options to tables and questions
     without_data.py  --levels in the place of a table
     printing.py  results, refusals, progress

@@ -14,8 +14,9 @@ import click
 import accord
 from accord.catalog_tables import COLUMN, TABLE
 from accord.catalogs import FILE, IS_NAME
+from accord.cli.completing import place
 from accord.cli.group import DESCRIBED, main
-from accord.cli.options import fresh_option, html_option, json_option, place, signature, signature_options
+from accord.cli.options import fresh_option, html_option, json_option, signature, signature_options
 from accord.cli.parsing import catalog_here, catalog_path
 from accord.cli.printing import print_result, refuse_in, tell_repeated, working
 from accord.engines import Kind, open_source

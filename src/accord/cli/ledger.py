@@ -14,12 +14,12 @@ import accord
 from accord.budget import level_text
 from accord.catalogs import IS_NAME
 from accord.cli import parsing
+from accord.cli.completing import place
 from accord.cli.group import main
 from accord.cli.options import (
     html_option,
     json_option,
     level_options,
-    place,
     plot_option,
     signature,
     signature_options,

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from accord.cli.completing import place
 from accord.statistics import ALL, PER_PERSON
 from accord.statistics.gap import EVERYONE
 
@@ -28,15 +28,6 @@ def options(*options: Callable[..., Any]) -> Callable[[Callable[..., None]], Cal
         return command
 
     return add
-
-
-def _files(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(incomplete, type="file")]
-
-
-def place(name: str, **how: Any) -> Callable[..., Any]:
-    """An argument that is often a file, which a shell completes, and may be an address or a name, too."""
-    return click.argument(name, shell_complete=_files, **how)
 
 
 fresh_option = click.option(
