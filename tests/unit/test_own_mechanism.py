@@ -154,6 +154,10 @@ def test_an_audit_finds_one_that_cheats(monkeypatch):
         ),
         (lambda levels, people: levels * np.nan, "'bad' gives charges that are negative or NaN"),
         (
+            lambda levels, people: np.array([0.01, -0.005, 0, 0]),
+            "'bad' gives charges that are negative or NaN. 0 is who is not read.",
+        ),
+        (
             lambda levels, people: np.array([0.01, np.nan, 0, 0]),
             "'bad' gives charges that are negative or NaN",
         ),
@@ -162,7 +166,18 @@ def test_an_audit_finds_one_that_cheats(monkeypatch):
         (lambda levels, people: np.minimum(levels, [0.01, 0, 0, np.inf]), "'bad' charges public people inf"),
         (lambda levels, people: 0 * people, "bad cannot answer the mean of x: charges nobody"),
     ],
-    ids=["above", "too few", "negative", "NaN", "one NaN", "texts", "inf", "inf and little", "nobody"],
+    ids=[
+        "above",
+        "too few",
+        "negative",
+        "NaN",
+        "one negative",
+        "one NaN",
+        "texts",
+        "inf",
+        "inf and little",
+        "nobody",
+    ],
 )
 def test_charges_that_are_none_are_refused(charge, message):
     with pytest.raises(PlanError, match=message):
